@@ -23,10 +23,11 @@ static inline bool has_sign_16(const uint8_t *at)
 	const __m128i next = _mm_or_si128(_mm_loadu_si128((const __m128i *)(at + 1)), bit);
 #define HERE(c) _mm_cmpeq_epi8(here, _mm_set1_epi8(c))
 #define NEXT(c) _mm_cmpeq_epi8(next, _mm_set1_epi8(c))
-	const __m128i found =
-		_mm_or_si128(_mm_or_si128(HERE(';'), _mm_and_si128(HERE(0x7f), NEXT('c'))),
-			_mm_or_si128(_mm_and_si128(HERE('d'), NEXT('v')),
-				_mm_and_si128(HERE('m'), NEXT('p'))));
+	const __m128i found = _mm_or_si128(
+		_mm_or_si128(_mm_or_si128(HERE(';'), _mm_and_si128(HERE('&'), NEXT('"'))),
+			_mm_and_si128(HERE(0x7f), NEXT('c'))),
+		_mm_or_si128(_mm_and_si128(HERE('d'), NEXT('v')),
+			_mm_and_si128(HERE('m'), NEXT('p'))));
 #undef HERE
 #undef NEXT
 
@@ -42,7 +43,9 @@ __attribute__((target("avx2"))) static inline bool has_sign_32(const uint8_t *at
 #define HERE(c) _mm256_cmpeq_epi8(here, _mm256_set1_epi8(c))
 #define NEXT(c) _mm256_cmpeq_epi8(next, _mm256_set1_epi8(c))
 	const __m256i found = _mm256_or_si256(
-		_mm256_or_si256(HERE(';'), _mm256_and_si256(HERE(0x7f), NEXT('c'))),
+		_mm256_or_si256(
+			_mm256_or_si256(HERE(';'), _mm256_and_si256(HERE('&'), NEXT('"'))),
+			_mm256_and_si256(HERE(0x7f), NEXT('c'))),
 		_mm256_or_si256(_mm256_and_si256(HERE('d'), NEXT('v')),
 			_mm256_and_si256(HERE('m'), NEXT('p'))));
 #undef HERE
@@ -79,8 +82,8 @@ static inline bool is_sign(uint8_t here, uint8_t next)
 {
 	here |= 0x20;
 	next |= 0x20;
-	return here == ';' || (here == 0x7f && next == 'c') || (here == 'd' && next == 'v') ||
-		(here == 'm' && next == 'p');
+	return here == ';' || (here == '&' && next == '"') || (here == 0x7f && next == 'c') ||
+		(here == 'd' && next == 'v') || (here == 'm' && next == 'p');
 }
 
 static bool has_sign_in(const uint8_t *at, const uint8_t *end)
@@ -150,6 +153,8 @@ bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end)
 	/* SET, LISTEN, LOAD, DECLARE; or another kind of comment. */
 	if (((text[0] | 0x20) == 's' && (text[2] | 0x20) == 't') || (text[0] | 0x20) == 'l' ||
 		((text[0] | 0x20) == 'd' && (text[2] | 0x20) == 'c') || text[0] <= '/')
+		return true;
+	if ((text[0] | 0x20) == 'u' && memmem(text, (size_t)(end - text), "pg_settings", 11))
 		return true;
 	/* Without a final semicolon and the NUL. */
 	if (end - text >= 2 + 16)
@@ -266,6 +271,13 @@ static bool is_temporary(const struct text *text)
 	return false;
 }
 
+static bool updates_settings(const struct text *text)
+{
+	static const char name[] = "pg_settings";
+
+	return memmem(text->at, (size_t)(text->end - text->at), name, sizeof(name) - 1) != NULL;
+}
+
 static session_topics topics_here(const struct suspicion_names *names, const struct text *text)
 {
 	switch (*text->at | 0x20) {
@@ -280,8 +292,10 @@ static session_topics topics_here(const struct suspicion_names *names, const str
 	case 't':
 		return begins_with(text, "temp") && is_temporary(text) ? TOPIC_TEMPORARY : 0;
 	case 'u':
-		/* A name that is written in escapes. */
-		return begins_with(text, "u&\"") ? TOPICS_ALL : 0;
+		/* A name that is written in escapes; and the view that has a rule for UPDATE. */
+		if (begins_with(text, "u&\""))
+			return TOPICS_ALL;
+		return is_word(text, "update") && updates_settings(text) ? TOPICS_ALL : 0;
 	default:
 		return 0;
 	}

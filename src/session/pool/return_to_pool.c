@@ -77,10 +77,10 @@ static inline bool has_state_left(const struct server_link *server)
  */
 static __attribute__((noinline)) void discard_all(struct server_link *server)
 {
-	const session_topics pins = (session_topics)server->pins;
+	const unsigned topics = server->pins | server->suspected;
 
 	pins_clear(server);
-	if ((pins & TOPIC_LIBRARY) || server->link.pool->database->config->connect_query) {
+	if ((topics & TOPIC_LIBRARY) || server->link.pool->database->config->connect_query) {
 		server_close_for(server, REASON_SESSION_STATE_LEFT);
 		return;
 	}

@@ -20,7 +20,7 @@ static void end_question(struct server_link *server)
 
 	switch (question_done(server)) {
 	case QUESTION_RESET:
-		server->suspected = TOPICS_ALL;
+		server->suspected |= TOPICS_ALL;
 		return_to_pool(server);
 		break;
 	case QUESTION_FREE:
