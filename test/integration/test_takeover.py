@@ -1352,7 +1352,7 @@ def test_settings_of_a_client_with_a_pinned_server_are_set_after_a_takeover(make
         "DO $$ BEGIN CREATE TEMP TABLE mine (n int);"
         " PERFORM set_config('work_mem', '66MB', false); END $$"
     )
-    assert len(pooler.show("PINS")) == 1
+    wait_until(lambda: pooler.show("PINS"))
     take_over(pooler)
     assert client.value("SHOW work_mem") == "66MB"
     assert client.value("SELECT count(*) FROM mine") == "0"
