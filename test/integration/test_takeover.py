@@ -1344,6 +1344,20 @@ def test_a_pinned_server_stays_with_its_client(make):
     assert pooler.client().value("SELECT to_regclass('pg_temp.mine')") is None
 
 
+def test_settings_of_a_client_with_a_pinned_server_are_set_after_a_takeover(make):
+    pooler = make({"default_pool_size": 2})
+    client = pooler.client()
+    # What functions have SET is reset behind the question, since names may be missed there.
+    client.query(
+        "DO $$ BEGIN CREATE TEMP TABLE mine (n int);"
+        " PERFORM set_config('work_mem', '66MB', false); END $$"
+    )
+    wait_until(lambda: pooler.show("PINS"))
+    take_over(pooler)
+    assert client.value("SHOW work_mem") == "66MB"
+    assert client.value("SELECT count(*) FROM mine") == "0"
+
+
 def asked_behind_a_gate(connection):
     """Answers a question only when the gate opens; its session has one setting then."""
     connection.login()

@@ -41,4 +41,10 @@ enum pairing_result pairing_give(struct client_link *client, struct server_link 
  */
 bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool);
 
+/*
+ * They are a pair that is at rest: parameters that differ are set before the client's next message.
+ * Returns false if the client was closed because this is impossible.
+ */
+bool pairing_sync(struct client_link *client, struct server_link *server);
+
 #endif

@@ -191,7 +191,9 @@ static bool is_query_unsent(const struct server_link *server, const struct failu
 {
 	const struct client_link *client = (const struct client_link *)server->link.peer;
 
-	if (!client || !server_is_syncing(server) || server_has_gathered(server))
+	/* No other server has what pins this one. */
+	if (!client || !server_is_syncing(server) || server_has_gathered(server) ||
+		server->pins)
 		return false;
 	return why->reason == REASON_RESET_QUERY_FAILED ||
 		why->reason == REASON_SETTING_CANCELED ||

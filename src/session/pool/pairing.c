@@ -62,6 +62,22 @@ enum pairing_result pairing_give(struct client_link *client, struct server_link 
 	return PAIRING_READY;
 }
 
+bool pairing_sync(struct client_link *client, struct server_link *server)
+{
+	enum sync_need need;
+
+	if (client->link.parameters == server->link.parameters)
+		return true;
+	need = parameter_sync_prepare(client, server);
+	if (need == SYNC_IMPOSSIBLE || need == SYNC_NO_MEMORY) {
+		refuse(client, need);
+		return false;
+	}
+	if (need == SYNC_NEEDED)
+		client_set_step(client, CLIENT_STEP_SYNC_DUE);
+	return true;
+}
+
 /* Returns how many waiting clients will get a server of their own, by the limits of servers. */
 static unsigned servers_to_come(const struct pool *pool)
 {

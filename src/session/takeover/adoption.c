@@ -7,6 +7,7 @@
 #include "model/statements_in_flight.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
 #include "session/takeover/adoption_clients.h"
 #include "session/takeover/adoption_facts.h"
@@ -161,6 +162,15 @@ void adoption_join(struct adoption *adoption)
 
 /* --- activation --------------------------------------------------------------------------- */
 
+/* The old process has left the question to this one, or the SETs for a client that it keeps. */
+static void continue_server(struct server_link *server)
+{
+	if (server->suspected)
+		return_if_free(server);
+	else if (server->pins && server->link.peer && server_is_clean(server))
+		pairing_sync(client_of(server->link.peer), server);
+}
+
 static void activate(struct adopted_link *entry)
 {
 	struct link *link = entry->link;
@@ -174,9 +184,8 @@ static void activate(struct adopted_link *entry)
 	stream_attach(&link->stream);
 	if (link->kind == LINK_CLIENT)
 		client_limits_start(client_of(link));
-	else if (server_of(link)->suspected)
-		return_if_free(
-			server_of(link)); /* the old process has left the question to us */
+	else
+		continue_server(server_of(link));
 	if (link->pool)
 		pool_needs_work(link->pool);
 }

@@ -21,13 +21,16 @@ static void on_readable(struct stream *stream);
 
 /* --- the requester ------------------------------------------------------------------------ */
 
-/* Returns true if the query of the client waits for a server, or for our SETs there. */
+/*
+ * Returns true if the query of the client waits for a server, or for our SETs there. A server that
+ * is pinned is not left: the client would lose what it has there.
+ */
 static bool is_unsent(const struct client_link *owner)
 {
 	const struct server_link *server = (const struct server_link *)owner->link.peer;
 
 	return server
-		? server_is_syncing(server) && !server_has_gathered(server)
+		? server_is_syncing(server) && !server_has_gathered(server) && !server->pins
 		: owner->link.state == CLIENT_WAITING || owner->link.state == CLIENT_LAUNCHING;
 }
 

@@ -5,6 +5,7 @@
 #include "session/lookup/lookup_server.h"
 #include "session/parameters/parameter_sync.h"
 #include "session/pool/draining.h"
+#include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
 #include "session/server/server_login.h"
@@ -27,6 +28,9 @@ static void end_question(struct server_link *server)
 		return_to_pool(server);
 		break;
 	case QUESTION_PINS:
+		/* Settings may have been reset behind the question. */
+		if (!pairing_sync(client, server))
+			return;
 		break;
 	case QUESTION_FAILED:
 		server_close_for(server, REASON_RESET_QUERY_FAILED);

@@ -239,6 +239,42 @@ static void test_what_cannot_follow_keeps_the_server_until_it_is_gone(void **sta
 	assert_int_equal(pool->pinned, 0);
 }
 
+/* Settings of unknown names were reset behind the question, and with them those that are known. */
+static void test_a_pinned_server_gets_its_settings_back(void **state)
+{
+	(void)state;
+	be_asked();
+	assert_non_null(strstr(last_query(), "; RESET ALL"));
+	send_row("S", "work_mem", "1024");
+	send_row("T", "table t", "");
+	end_answer();
+	assert_state(server, SERVER_PAIRED);
+	assert_received(server, "");
+	send_query(client, "mine");
+	assert_received(server, "QQ");
+	send_letters(server, "CCCZCZ");
+	assert_string_equal(followed(server, "work_mem"), "1024");
+	assert_received(client, "CZ");
+	assert_state(server, SERVER_PAIRED);
+}
+
+/* Another server would not have the table. */
+static void test_a_pinned_server_that_does_not_take_its_settings_closes_its_client(void **state)
+{
+	(void)state;
+	be_asked();
+	send_row("S", "role", "boss");
+	send_row("S", "work_mem", "1024");
+	send_row("T", "table t", "");
+	end_answer();
+	send_query(client, "mine");
+	assert_received(server, "Q");
+	send_error(server, "57014", "canceling statement due to user request");
+	send_letters(server, "Z");
+	assert_closed(server);
+	assert_closed(client);
+}
+
 static void test_a_pinned_server_is_reset_when_its_client_leaves(void **state)
 {
 	(void)state;
@@ -493,6 +529,8 @@ int main(void)
 		TEST(settings_of_unknown_names_are_reset),
 		TEST(names_of_one_client_are_limited),
 		TEST(what_cannot_follow_keeps_the_server_until_it_is_gone),
+		TEST(a_pinned_server_gets_its_settings_back),
+		TEST(a_pinned_server_that_does_not_take_its_settings_closes_its_client),
 		TEST(a_pinned_server_is_reset_when_its_client_leaves),
 		TEST(a_reset_that_fails_closes_the_server),
 		cmocka_unit_test_setup_teardown(
