@@ -391,8 +391,8 @@ static void send_first(struct client *client)
 	client->prepared = true;
 	if (mark)
 		snprintf(number, sizeof(number), "%d", client->number % wish.sets);
-	length = snprintf((char *)packet + 5, sizeof(packet) - 5, "%.*s%s%s", before, wish.first,
-		number, mark ? mark + 2 : "");
+	length = snprintf((char *)packet + 5, sizeof(packet) - 5, "%.*s%s%s", before,
+		wish.first, number, mark ? mark + 2 : "");
 	packet[0] = 'Q';
 	put_int32(packet + 1, (uint32_t)length + 5);
 	if (!send_now(client, packet, (size_t)length + 6))

@@ -16,6 +16,7 @@ from support.session_state import places
 REFUSED = pytest.mark.xfail(strict=True, reason="the client is closed with 08P01 instead")
 ASKED = pytest.mark.xfail(strict=True, reason="the RESET ALL of a question takes the settings of a"
                           " client whose server is pinned")
+RESTORED = pytest.mark.xfail(strict=True, reason="the server of a pinned client has its own value then")
 
 # The size of a very long text.
 LARGE = int(os.environ.get("PGUSHER_TEST_LARGE", 100_000_000))
@@ -450,6 +451,26 @@ def test_a_deferrable_session_does_not_wait_for_the_transactions_of_others(trio,
         one.query("COMMIT")
         assert real(two, "work_mem") == "4MB"
     assert real(one, "work_mem") == "77MB"
+
+
+# --- clients that stay with their server ------------------------------------------------------
+
+
+@pytest.mark.parametrize("sql", [
+    pytest.param("RESET ALL", marks=RESTORED),
+    pytest.param("RESET search_path", marks=RESTORED),
+    pytest.param("SET search_path TO DEFAULT", marks=RESTORED),
+    "DISCARD ALL",
+])
+def test_reset_of_a_pinned_client_goes_back_to_its_start(stage, new_pooler, sql):
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 2, "query_wait_notify": 0})
+    client = pooler.client(search_path="one, two")
+    client.query("CREATE TEMP TABLE desk (a int)")
+    client.query("SET search_path = three")
+    assert current(client, "search_path") == "three"
+    client.query(sql)
+    for _ in range(2):
+        assert current(client, "search_path") == "one, two"
 
 
 # --- clients that go --------------------------------------------------------------------------
