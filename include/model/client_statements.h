@@ -39,6 +39,7 @@ struct client_statements {
 	bool remembers; /* the client has asked for columns, and may not ask again */
 	bool told; /* it got the error of an outdated plan, and will prepare again */
 	bool changed; /* since client_statements_clear() was called last */
+	bool by_sql; /* it has, or had, a statement that is prepared by SQL */
 };
 
 /* Make an empty set of names. Returns NULL when out of memory. */
@@ -69,6 +70,13 @@ static inline struct client_statement *client_statements_find(
 
 	return repeated ? repeated : client_statements_look_up(statements, name, size);
 }
+
+/*
+ * Returns a listed name of the statement that servers call so; NULL if there is none. As with
+ * client_statements_had(), very many names are not all searched.
+ */
+const char *client_statements_name_of(
+	const struct client_statements *statements, const char *name, size_t length);
 
 /*
  * Add a name for a statement and take a reference to it. The name must not be listed. Returns

@@ -35,6 +35,9 @@ enum statement_operation_kind {
 	STATEMENT_CLOSED = 3, /* nothing was sent: the client is to get a CloseComplete */
 	STATEMENT_UNNAMED = 4, /* Parse of the unnamed statement was sent */
 	STATEMENT_DEALLOCATE = 5, /* a Query of ours was sent in place of the client's */
+	STATEMENT_EXECUTE = 6, /* a Query that uses a statement was sent, with our name in it */
+	STATEMENT_HAND_OVER =
+		7, /* the server is given a statement under the client's own name */
 };
 
 struct statement_operation {
@@ -44,6 +47,13 @@ struct statement_operation {
 	/* UNNAMED: the client's unnamed statement before this one, a reference; NULL: none. */
 	struct statement *before;
 	uint32_t batch; /* UNNAMED: server_link.batch when it was sent */
+	/* PREPARE, EXECUTE as a Query: it has so many more characters than the client's. */
+	int16_t longer;
+	/*
+	 * EXECUTE: its PREPARE has failed, and the client has got that error: it must get no other
+	 * answer but ReadyForQuery.
+	 */
+	bool spoilt;
 };
 
 TAILQ_HEAD(server_statement_list, server_statement);
@@ -116,5 +126,11 @@ bool server_statements_pop(
 /* Returns the oldest operation, valid until the ring changes; NULL if there is none. */
 const struct statement_operation *server_statements_next(
 	const struct server_statements *statements);
+
+/*
+ * The PREPARE before the oldest operation has failed, and the client gets its error. If that
+ * operation is an EXECUTE, its own error is for nothing but the log.
+ */
+void server_statements_spoil_next(struct server_statements *statements);
 
 #endif

@@ -20,6 +20,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "base/buffer.h"
 #include "base/handles.h"
 #include "crypt/keyed_hash.h"
 #include "net/loop.h"
@@ -41,10 +42,15 @@ struct statement {
 	uint32_t generation; /* plans prepared in an earlier generation are outdated */
 	uint8_t shape; /* number of times that its result columns have changed */
 	session_topics topics; /* that its text may change: see wire/suspicion */
+	bool may_name; /* it may name another statement: EXECUTE, EXPLAIN, CREATE, PREPARE */
 	uint32_t length; /* of the content */
 	uint32_t name_size; /* of `name`, with its NUL */
 	char name[STATEMENT_NAME_SIZE]; /* on servers */
-	uint8_t content[]; /* as in Parse after the name: text, NUL, number of types, types */
+	/*
+	 * As in Parse after the name: text, NUL, number of types, types. Of a statement prepared by
+	 * SQL: see statement_append_sql().
+	 */
+	uint8_t content[];
 };
 
 TAILQ_HEAD(statement_list, statement);
@@ -57,6 +63,7 @@ struct statement_table {
 	struct loop *loop;
 	struct loop_task freeing; /* frees `unused` at the end of the turn */
 	char nowhere[STATEMENT_NAME_SIZE]; /* a random name that no statement has */
+	char carrier[STATEMENT_NAME_SIZE]; /* a random name of what runs our PREPARE */
 	uint64_t last_id;
 	uint64_t bytes; /* of all statements, and of the clients' names for them */
 	uint64_t count;
@@ -91,9 +98,23 @@ void statement_unref(struct statement *statement);
 
 /*
  * Returns whether these bytes are a valid content: a text, a number of types, the types.
- * Protocol: "Message Formats", Parse.
+ * Protocol: "Message Formats", Parse. Or that of a statement prepared by SQL.
  */
 bool statement_is_content(const void *content, size_t length);
+
+/*
+ * Append the content of a statement that is prepared by SQL: PREPARE without the name, that is,
+ * with `rest` behind that word; then 65535 in place of a number of types, which such a content
+ * does not have; then the search_path that finds its types (NULL: not known), with a NUL.
+ */
+void statement_append_sql(
+	struct buffer *buffer, const char *rest, size_t length, const char *search_path);
+
+/* Returns whether it is prepared by SQL. */
+bool statement_is_sql(const struct statement *statement);
+
+/* Returns, of a statement prepared by SQL, what stands behind the name in its PREPARE. */
+const char *statement_sql_rest(const struct statement *statement);
 
 /* Returns whether the statement has this content. */
 bool statement_is(const struct statement *statement, const void *content, size_t length);

@@ -11,6 +11,7 @@
 
 #include "model/client_link.h"
 #include "model/server_link.h"
+#include "model/server_statements.h"
 
 /* The server has answered its oldest request, which was noted: the operation is done. */
 void statements_done(struct server_link *server);
@@ -30,6 +31,31 @@ static inline bool statements_are_due(const struct server_link *server)
 	const struct request *first = requests_first(&server->requests);
 
 	return first && request_is(first, REQUEST_ANSWER);
+}
+
+/*
+ * Returns the client's name for the last operation in flight that may give or take this name; NULL:
+ * none of the last ones.
+ */
+const struct client_statement *statements_undecided(
+	const struct server_link *server, const char *name);
+
+/*
+ * Returns the client's name of the statement that the server calls so, of one of the operations in
+ * flight; NULL: there is none.
+ */
+const char *statements_name_in_flight(
+	const struct server_link *server, const char *name, size_t length);
+
+/* Returns the operation of the server's oldest request; NULL: that has none. */
+static inline const struct statement_operation *statements_oldest(
+	const struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	return first && (first->action & REQUEST_NOTED)
+		? server_statements_next(server->statements)
+		: NULL;
 }
 
 /*

@@ -81,6 +81,7 @@ enum report_field {
 	REPORT_TEXT = 'M',
 	REPORT_DETAIL = 'D',
 	REPORT_HINT = 'H',
+	REPORT_POSITION = 'P', /* counted in characters of the query's text, from 1 */
 	REPORT_ROUTINE = 'R', /* function in the server's source */
 };
 

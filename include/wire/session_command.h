@@ -20,7 +20,7 @@ enum session_verb {
 	SESSION_RESET_ALL,
 	SESSION_DISCARD_ALL,
 	SESSION_PREPARE,
-	SESSION_EXECUTE,
+	SESSION_EXECUTE, /* EXPLAIN EXECUTE and CREATE TABLE ... AS EXECUTE, too */
 	SESSION_DEALLOCATE,
 	SESSION_DEALLOCATE_ALL,
 	SESSION_LISTEN,
@@ -33,6 +33,8 @@ struct session_lexis {
 	bool escapes; /* standard_conforming_strings is off */
 	/* Bytes from 0x80 on are never part of a character with a byte below: UTF8, LATIN1, ... */
 	bool safe_encoding;
+	/* Only the beginning of the text is there: an EXECUTE counts if its arguments begin. */
+	bool partial;
 };
 
 struct session_command {
@@ -47,6 +49,8 @@ struct session_command {
 	 * set_config() takes.
 	 */
 	struct buffer value;
+	/* PREPARE, EXECUTE: where the statement's name begins, with its quotes, and where it ends. */
+	size_t name_begin, name_end;
 	/* PREPARE: where its types or AS begin; EXECUTE: where its arguments begin, or its end. */
 	size_t rest;
 };

@@ -34,6 +34,12 @@ void sql_append_name(struct buffer *buffer, const char *name);
 void sql_append_setting_name(struct buffer *buffer, const char *name);
 
 /*
+ * Whether the word, in lower case, cannot be the name of a prepared statement or a table without
+ * quotes ("SQL Key Words": reserved, or reserved except as a function or type).
+ */
+bool sql_is_no_name(const char *word);
+
+/*
  * Whether the text, of `length` bytes, is a single DEALLOCATE of one name and nothing else.
  * Then the name, as the server would read it, is appended with a NUL to `name`, which must be
  * empty. Also false when out of memory.

@@ -17,6 +17,7 @@ enum sql_token {
 	SQL_WORD, /* a key word or a name without quotes */
 	SQL_NAME, /* a name in double quotes */
 	SQL_STRING, /* a constant in quotes or dollars */
+	SQL_ESCAPED, /* the same with escapes, which are not read: its text is not its value */
 	SQL_NUMBER, /* digits, with a point or an exponent or not */
 	SQL_PARAMETER, /* $1 */
 	SQL_SYMBOL, /* any other character */

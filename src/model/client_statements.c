@@ -150,8 +150,11 @@ static uint32_t hash_of(struct client_statements *statements, const char *name, 
 	return (uint32_t)keyed_hash_of(statements->table->hash, name, size);
 }
 
+/* Not one that must be read before each use: see model/statement. */
 static void remember(struct client_statements *statements, struct client_statement *entry)
 {
+	if (entry->statement->may_name)
+		return;
 	statements->recent = entry;
 	statements->recent_size = strlen(entry->name) + 1;
 }
@@ -188,6 +191,7 @@ static void count(struct client_statements *statements, struct client_statement 
 	entry->statement = statement_ref(statement);
 	entry->shape = statement->shape;
 	statement->names++;
+	statements->by_sql |= statement_is_sql(statement);
 	statements->table->bytes += size_of(entry);
 	statements->bytes += size_of(entry) + statement->length;
 }
@@ -277,6 +281,21 @@ void client_statements_clear(struct client_statements *statements)
 	}
 	shrink(statements);
 	statements->changed = false;
+}
+
+const char *client_statements_name_of(
+	const struct client_statements *statements, const char *name, size_t length)
+{
+	if (statements->capacity > SLOTS_ASKED)
+		return NULL;
+	for (uint32_t i = 0; i < statements->capacity; i++) {
+		const struct client_statement *entry = statements->slots[i];
+
+		if (entry && entry->statement->name_size == length + 1 &&
+			memcmp(entry->statement->name, name, length) == 0)
+			return entry->name;
+	}
+	return NULL;
 }
 
 /* --- closed statements -------------------------------------------------------------------- */

@@ -193,3 +193,11 @@ const struct statement_operation *server_statements_next(
 {
 	return statements->in_flight == 0 ? NULL : &statements->operations[statements->first];
 }
+
+void server_statements_spoil_next(struct server_statements *statements)
+{
+	struct statement_operation *next = statements->operations + statements->first;
+
+	if (statements->in_flight > 0 && next->kind == STATEMENT_EXECUTE)
+		next->spoilt = true;
+}

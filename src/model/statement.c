@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "wire/reader.h"
+#include "wire/sql_scanner.h"
 #include "wire/suspicion.h"
 
 void statement_table_init(
@@ -18,6 +19,8 @@ void statement_table_init(
 	TAILQ_INIT(&table->unused);
 	random_fill(&loop->random, &number, sizeof(number));
 	snprintf(table->nowhere, sizeof(table->nowhere), "PGUSHER_%016llx",
+		(unsigned long long)number);
+	snprintf(table->carrier, sizeof(table->carrier), "PGUSHER_%016llx_",
 		(unsigned long long)number);
 }
 
@@ -65,6 +68,38 @@ static struct statement *find(
 	return found;
 }
 
+/* Of a statement prepared by SQL: PREPARE, and where a number of types would be. */
+static const char prepare[] = "PREPARE ";
+enum { BEFORE_REST = sizeof(prepare) - 1, SQL_MARK = 0xffff };
+
+/* A Parse with this number of types has as many of them behind it. */
+static bool is_sql_content(const void *content, size_t length)
+{
+	struct reader reader;
+
+	if (length < BEFORE_REST || memcmp(content, prepare, BEFORE_REST) != 0)
+		return false;
+	reader_init(&reader, content, length);
+	reader_string(&reader);
+	if (reader_int16(&reader) != SQL_MARK || reader_left(&reader) >= SQL_MARK * 4)
+		return false;
+	reader_string(&reader);
+	return reader_done(&reader);
+}
+
+static bool may_name(const char *text, size_t length)
+{
+	static const char *const words[] = {"create", "execute", "explain", "prepare"};
+	struct sql_scanner scanner;
+
+	sql_scanner_init(&scanner, text, length, false);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (sql_scanner_match(&scanner, words[i]))
+			return true;
+	}
+	return false;
+}
+
 static struct statement *make(struct statement_table *table, uint64_t id, const void *content,
 	size_t length, unsigned hash)
 {
@@ -77,6 +112,7 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 		.id = id,
 		.holders = 1,
 		.length = (uint32_t)length,
+		.may_name = may_name(content, length) && !is_sql_content(content, length),
 	};
 	statement->name_size = 1 +
 		(uint32_t)snprintf(statement->name, sizeof(statement->name), "PGBOUNCER_%llu",
@@ -133,7 +169,28 @@ void statement_unref(struct statement *statement)
 	loop_defer(table->loop, &table->freeing, free_all_unused);
 }
 
-bool statement_is_content(const void *content, size_t length)
+void statement_append_sql(
+	struct buffer *buffer, const char *rest, size_t length, const char *search_path)
+{
+	buffer_append(buffer, prepare, BEFORE_REST);
+	buffer_append(buffer, rest, length);
+	buffer_append(buffer, "\0\xff\xff", 3);
+	if (!search_path)
+		search_path = "";
+	buffer_append(buffer, search_path, strlen(search_path) + 1);
+}
+
+bool statement_is_sql(const struct statement *statement)
+{
+	return is_sql_content(statement->content, statement->length);
+}
+
+const char *statement_sql_rest(const struct statement *statement)
+{
+	return statement_text(statement) + BEFORE_REST;
+}
+
+static bool is_parsed_content(const void *content, size_t length)
 {
 	struct reader reader;
 	uint16_t types;
@@ -145,6 +202,11 @@ bool statement_is_content(const void *content, size_t length)
 	return reader_done(&reader);
 }
 
+bool statement_is_content(const void *content, size_t length)
+{
+	return is_parsed_content(content, length) || is_sql_content(content, length);
+}
+
 bool statement_is(const struct statement *statement, const void *content, size_t length)
 {
 	return statement->length == length && memcmp(statement->content, content, length) == 0;
@@ -154,5 +216,5 @@ unsigned statement_parameter_types(const struct statement *statement)
 {
 	const uint8_t *types = statement->content + strlen(statement_text(statement)) + 1;
 
-	return (unsigned)types[0] << 8 | types[1];
+	return statement_is_sql(statement) ? 0 : (unsigned)types[0] << 8 | types[1];
 }

@@ -26,6 +26,13 @@ static void confirm(struct server_link *server, struct client_statement *entry)
 	client_statements_settle(names_of(server), entry);
 }
 
+/* One operation in flight less, which changes nothing about the name. */
+static void settle(struct server_link *server, struct client_statement *entry)
+{
+	if (entry)
+		client_statements_settle(names_of(server), entry);
+}
+
 /* The server has it, or has it no more. */
 static void change(struct server_link *server, struct server_statement *entry, bool present)
 {
@@ -53,8 +60,9 @@ void statements_done(struct server_link *server)
 		break;
 	case STATEMENT_CLOSED:
 	case STATEMENT_DEALLOCATE:
-		if (done.client)
-			client_statements_settle(names_of(server), done.client);
+	case STATEMENT_HAND_OVER:
+	case STATEMENT_EXECUTE:
+		settle(server, done.client);
 		break;
 	case STATEMENT_UNNAMED:
 		statement_unref(done.before);
@@ -205,7 +213,11 @@ static void undo(
 		break;
 	case STATEMENT_CLOSED:
 	case STATEMENT_DEALLOCATE:
+	case STATEMENT_HAND_OVER:
 		give_name_back(server, lost->client, count);
+		break;
+	case STATEMENT_EXECUTE:
+		settle(server, lost->client);
 		break;
 	case STATEMENT_UNNAMED:
 		break;
@@ -269,6 +281,46 @@ void statements_failed(struct server_link *server)
 	server->unnamed_passing = false;
 }
 
+/* --- names in flight ---------------------------------------------------------------------- */
+
+const struct client_statement *statements_undecided(
+	const struct server_link *server, const char *name)
+{
+	const struct server_statements *statements = server->statements;
+	uint32_t count = statements ? statements->in_flight : 0;
+
+	for (uint32_t i = 0; i < LOOK_AHEAD_MOST && count > 0; i++) {
+		const struct statement_operation *operation =
+			&statements->operations[(statements->first + --count) &
+				(statements->capacity - 1)];
+
+		if (operation->client && operation->kind != STATEMENT_EXECUTE &&
+			strcmp(operation->client->name, name) == 0)
+			return operation->client;
+	}
+	return NULL;
+}
+
+const char *statements_name_in_flight(
+	const struct server_link *server, const char *name, size_t length)
+{
+	const struct server_statements *statements = server->statements;
+
+	for (uint32_t i = 0; statements && i < LOOK_AHEAD_MOST && i < statements->in_flight;
+		i++) {
+		const struct client_statement *entry =
+			statements
+				->operations[(statements->first + i) &
+					(statements->capacity - 1)]
+				.client;
+
+		if (entry && entry->statement->name_size == length + 1 &&
+			memcmp(entry->statement->name, name, length) == 0)
+			return entry->name;
+	}
+	return NULL;
+}
+
 /* --- what is forgotten -------------------------------------------------------------------- */
 
 void statements_forget_all(struct server_link *server, struct client_link *client)
@@ -299,8 +351,12 @@ static void part_operation(struct server_link *server, struct client_link *clien
 	operation->client = NULL;
 	if (operation->kind == STATEMENT_UNNAMED)
 		restore_client(operation, client);
-	else if (operation->kind == STATEMENT_CLOSED || operation->kind == STATEMENT_DEALLOCATE)
+	else if (operation->kind == STATEMENT_CLOSED ||
+		operation->kind == STATEMENT_DEALLOCATE ||
+		operation->kind == STATEMENT_HAND_OVER)
 		give_name_back(server, entry, server->statements->in_flight);
+	else if (operation->kind == STATEMENT_EXECUTE)
+		settle(server, entry);
 	else
 		take_name_back(server, entry);
 }

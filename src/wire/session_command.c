@@ -15,7 +15,7 @@ struct reading {
 	struct buffer text;
 	const char *begin; /* of the whole text */
 	const char *token_at; /* where `token` begins */
-	bool safe_encoding;
+	bool safe_encoding, partial;
 };
 
 /* --- tokens ------------------------------------------------------------------------------- */
@@ -55,10 +55,10 @@ static bool take_word(struct reading *reading, const char *word)
 	return is;
 }
 
-/* Is this the end of the statement, and of the text? */
+/* Is this the end of the statement, and of the text? Empty statements do not count. */
 static bool is_end(struct reading *reading)
 {
-	if (is_symbol(reading, ';'))
+	while (is_symbol(reading, ';'))
 		advance(reading);
 	return reading->token == SQL_END;
 }
@@ -293,31 +293,89 @@ static enum session_verb read_reset(struct reading *reading, struct session_comm
 
 /* --- other commands ----------------------------------------------------------------------- */
 
-/* The rest of the text begins with the token that is next. */
-static void mark_rest(struct reading *reading, struct session_command *command)
+/*
+ * The name of a prepared statement, and where it stands. A word that the server does not take as a
+ * name is left to the server.
+ */
+static bool take_statement(struct reading *reading, struct session_command *command)
 {
+	if (reading->token == SQL_WORD && sql_is_no_name(text_of(reading)))
+		return false;
+	command->name_begin = (size_t)(reading->token_at - reading->begin);
+	command->name_end = (size_t)(reading->scanner.at - reading->begin);
+	if (!take_object(reading, command))
+		return false;
 	command->rest = (size_t)(reading->token_at - reading->begin);
+	return true;
 }
 
 /* PREPARE TRANSACTION 'id' is another command. */
 static enum session_verb read_prepare(struct reading *reading, struct session_command *command)
 {
-	if (is_word(reading, "transaction") || !take_object(reading, command))
-		return SESSION_UNKNOWN;
-	mark_rest(reading, command);
-	if (!is_symbol(reading, '(') && !is_word(reading, "as"))
+	if (is_word(reading, "transaction") || !take_statement(reading, command) ||
+		(!is_symbol(reading, '(') && !is_word(reading, "as")))
 		return SESSION_UNKNOWN;
 	return skip_statement(reading) ? SESSION_PREPARE : SESSION_UNKNOWN;
 }
 
 static enum session_verb read_execute(struct reading *reading, struct session_command *command)
 {
-	if (!take_object(reading, command))
+	if (!take_statement(reading, command))
 		return SESSION_UNKNOWN;
-	mark_rest(reading, command);
-	if (!is_symbol(reading, '('))
-		return is_end(reading) ? SESSION_EXECUTE : SESSION_UNKNOWN;
+	if (reading->partial && is_symbol(reading, '('))
+		return SESSION_EXECUTE;
 	return skip_statement(reading) ? SESSION_EXECUTE : SESSION_UNKNOWN;
+}
+
+/* Skip what is in parentheses, if they are next. */
+static void skip_parentheses(struct reading *reading)
+{
+	unsigned depth = 0;
+
+	do {
+		depth += is_symbol(reading, '(');
+		depth -= is_symbol(reading, ')');
+		if (depth > 0 || is_symbol(reading, ')'))
+			advance(reading);
+	} while (depth > 0 && reading->token != SQL_END && reading->token != SQL_UNKNOWN);
+}
+
+/* CREATE TABLE ... AS EXECUTE: nothing before AS is a word of that name, outside parentheses. */
+static enum session_verb read_create(struct reading *reading, struct session_command *command)
+{
+	if (take_word(reading, "global") || take_word(reading, "local")) {
+		if (!is_word(reading, "temp") && !is_word(reading, "temporary"))
+			return SESSION_UNKNOWN;
+	}
+	if (!take_word(reading, "temp") && !take_word(reading, "temporary"))
+		take_word(reading, "unlogged");
+	if (!take_word(reading, "table"))
+		return SESSION_UNKNOWN;
+	while (!is_word(reading, "as")) {
+		if (reading->token == SQL_END || reading->token == SQL_UNKNOWN ||
+			is_symbol(reading, ';') || is_symbol(reading, ')'))
+			return SESSION_UNKNOWN;
+		if (is_symbol(reading, '('))
+			skip_parentheses(reading);
+		else
+			advance(reading);
+	}
+	advance(reading);
+	return take_word(reading, "execute") ? read_execute(reading, command) : SESSION_UNKNOWN;
+}
+
+static enum session_verb read_explain(struct reading *reading, struct session_command *command)
+{
+	if (is_symbol(reading, '('))
+		skip_parentheses(reading);
+	else {
+		if (!take_word(reading, "analyze"))
+			take_word(reading, "analyse");
+		take_word(reading, "verbose");
+	}
+	if (take_word(reading, "execute"))
+		return read_execute(reading, command);
+	return take_word(reading, "create") ? read_create(reading, command) : SESSION_UNKNOWN;
 }
 
 static enum session_verb read_deallocate(
@@ -358,6 +416,10 @@ static enum session_verb read_command(struct reading *reading, struct session_co
 		return read_prepare(reading, command);
 	if (take_word(reading, "execute"))
 		return read_execute(reading, command);
+	if (take_word(reading, "explain"))
+		return read_explain(reading, command);
+	if (take_word(reading, "create"))
+		return read_create(reading, command);
 	if (take_word(reading, "deallocate"))
 		return read_deallocate(reading, command);
 	if (take_word(reading, "listen"))
@@ -381,17 +443,21 @@ void session_command_free(struct session_command *command)
 	buffer_free(&command->name);
 	buffer_free(&command->value);
 	command->verb = SESSION_UNKNOWN;
-	command->rest = 0;
+	command->name_begin = command->name_end = command->rest = 0;
 }
 
 enum session_verb session_command_read(const char *text, size_t length,
 	struct session_lexis lexis, struct session_command *command)
 {
-	struct reading reading = {.begin = text, .safe_encoding = lexis.safe_encoding};
+	struct reading reading = {
+		.begin = text,
+		.safe_encoding = lexis.safe_encoding,
+		.partial = lexis.partial,
+	};
 
 	buffer_clear(&command->name);
 	buffer_clear(&command->value);
-	command->rest = 0;
+	command->name_begin = command->name_end = command->rest = 0;
 	sql_scanner_init(&reading.scanner, text, length, lexis.escapes);
 	advance(&reading);
 	command->verb = read_command(&reading, command);

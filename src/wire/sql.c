@@ -23,6 +23,12 @@ static const char *const reserved_words[] = {"all", "analyse", "analyze", "and",
 	"true", "union", "unique", "user", "using", "variadic", "when", "where", "window",
 	"with"};
 
+/* Words that are names of functions and types only. */
+static const char *const half_reserved_words[] = {"authorization", "binary", "collation",
+	"concurrently", "cross", "current_schema", "freeze", "full", "ilike", "inner", "is",
+	"isnull", "join", "left", "like", "natural", "notnull", "outer", "overlaps", "right",
+	"similar", "tablesample", "verbose"};
+
 /* ---- Literals --------------------------------------------------------------------------- */
 
 /* Append with each byte of `specials` doubled. */
@@ -147,6 +153,16 @@ static bool is_reserved(const struct name *name)
 {
 	return bsearch(name, reserved_words, sizeof(reserved_words) / sizeof(*reserved_words),
 		       sizeof(*reserved_words), compare_word) != NULL;
+}
+
+bool sql_is_no_name(const char *word)
+{
+	const struct name name = {word, strlen(word), false};
+
+	return is_reserved(&name) ||
+		bsearch(&name, half_reserved_words,
+			sizeof(half_reserved_words) / sizeof(*half_reserved_words),
+			sizeof(*half_reserved_words), compare_word) != NULL;
 }
 
 /* Whether the bare word, folded to lower case, is this name in SQL. */

@@ -113,42 +113,42 @@ static enum sql_token read_word(struct sql_scanner *scanner, struct buffer *out)
 /* --- quotes ------------------------------------------------------------------------------- */
 
 /*
- * Read up to the closing quote; two quotes in a row are one. Returns false if there is none, or
- * at a backslash that escapes.
+ * Read up to the closing quote; two quotes in a row are one, and so are two backslashes if these
+ * escape. Returns `kind`, SQL_ESCAPED if there is another escape, or SQL_UNKNOWN without an end.
  */
-static bool read_quoted(struct sql_scanner *scanner, bool escapes, struct buffer *out)
+static enum sql_token read_quoted(
+	struct sql_scanner *scanner, enum sql_token kind, bool escapes, struct buffer *out)
 {
 	const char quote = *scanner->at++;
 
 	while (scanner->at < scanner->end) {
 		const char c = *scanner->at++;
+		const bool escape = c == '\\' && escapes;
 
 		if (c == quote && peek(scanner, 0) != quote)
-			return true;
-		if (c == quote || (c == '\\' && escapes && peek(scanner, 0) == '\\'))
+			return kind;
+		if (escape && peek(scanner, 0) != '\\')
+			kind = SQL_ESCAPED;
+		if ((c == quote || escape) && scanner->at < scanner->end)
 			scanner->at++;
-		else if (c == '\\' && escapes)
-			return false;
 		buffer_append(out, &c, 1);
 	}
-	return false;
+	return SQL_UNKNOWN;
 }
 
 static enum sql_token read_name(struct sql_scanner *scanner, struct buffer *out)
 {
-	return read_quoted(scanner, false, out) ? SQL_NAME : SQL_UNKNOWN;
+	return read_quoted(scanner, SQL_NAME, false, out);
 }
 
 /* Strings that only a new line separates are one: this is left to the server. */
 static enum sql_token read_string(struct sql_scanner *scanner, bool escapes, struct buffer *out)
 {
-	struct sql_scanner ahead;
+	const enum sql_token token = read_quoted(scanner, SQL_STRING, escapes, out);
+	struct sql_scanner ahead = *scanner;
 
-	if (!read_quoted(scanner, escapes, out))
-		return SQL_UNKNOWN;
-	ahead = *scanner;
 	sql_scanner_skip_white(&ahead);
-	return peek(&ahead, 0) == '\'' ? SQL_UNKNOWN : SQL_STRING;
+	return peek(&ahead, 0) == '\'' ? SQL_UNKNOWN : token;
 }
 
 /* $tag$ text $tag$. The tag is a name without dollars, or empty. */

@@ -19,6 +19,8 @@ enum {
 	 * eviction.
 	 */
 	REQUESTS_EACH = 4,
+	/* For a message that uses a statement prepared by SQL: see prepare_absent(). */
+	REQUESTS_EACH_SQL = 12,
 	/*
 	 * Maximum number of bytes held for the name in a message; if it has no end until then
 	 * the message is malformed.
@@ -71,6 +73,12 @@ static inline bool prepare_was_answered(struct relay_run *run)
 static inline bool prepare_has_room(const struct relay_run *run)
 {
 	return requests_reserve(&run->server->requests, REQUESTS_EACH);
+}
+
+/* As prepare_has_room(), for a message that may use a statement prepared by SQL. */
+static inline bool prepare_has_room_for_sql(const struct relay_run *run)
+{
+	return requests_reserve(&run->server->requests, REQUESTS_EACH_SQL);
 }
 
 static inline void prepare_add_request(struct relay_run *run, uint8_t type, unsigned action)
@@ -157,6 +165,16 @@ static inline bool prepare_is_there(
 		prepare_is_certain(run, entry) &&
 		entry->generation == entry->statement->generation;
 }
+
+/* Does max_prepared_memory allow so many more bytes of statements to the client? */
+bool prepare_is_affordable(const struct relay_run *run, size_t bytes);
+
+/* Add the client's name for the statement. Returns NULL when out of memory. */
+struct client_statement *prepare_name_statement(
+	struct relay_run *run, const char *name, struct statement *statement);
+
+/* From this message on the client has no unnamed statement. */
+void prepare_drop_unnamed(struct relay_run *run);
 
 /* Replace the client's unnamed statement; takes over the reference. NULL: it has none. */
 static inline void prepare_set_unnamed(struct client_link *client, struct statement *statement)
@@ -258,5 +276,11 @@ static inline bool prepare_if_absent(struct relay_run *run, struct statement *st
 	run->client->link.pool->database->prepared.hits++;
 	return true;
 }
+
+/*
+ * As prepare_if_absent(), before a Query: if the statement cannot be prepared the server runs the
+ * Query nevertheless, which fails, too (see server_statements_spoil_next()).
+ */
+bool prepare_before_query(struct relay_run *run, struct statement *statement);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A Bind of a statement whose text may change the session: its server is to be asked behind the
+ * A Bind or EXECUTE of a statement whose text may change the session: its server is to be asked behind the
  * transaction. The text was read once, when the statement was prepared first.
  */
 #ifndef PGUSHER_SESSION_STATEMENTS_SUSPECT_H
@@ -22,5 +22,12 @@ static inline void suspect_bind(
 	if (statement->topics)
 		suspect_bind_of(run, statement, offset);
 }
+
+/*
+ * As suspect_bind(), for an EXECUTE of the statement, with these arguments in SQL: of `length` bytes,
+ * or up to a NUL.
+ */
+void suspect_execute(struct relay_run *run, const struct statement *statement,
+	const char *arguments, size_t length);
 
 #endif

@@ -10,6 +10,7 @@
 #include "session/state/changes.h"
 #include "session/state/refusal.h"
 #include "session/statements/prepare.h"
+#include "session/statements/sql_statements.h"
 #include "session/statements/statements.h"
 #include "session/work/unsent_query.h"
 #include "wire/message.h"
@@ -151,17 +152,23 @@ static enum verdict judge_tracked_call(struct relay_run *run)
 
 static inline enum verdict judge_plain(struct relay_run *run)
 {
+	enum verdict verdict;
+
 	if (link_registry(run->from)->process->settings->disable_pqexec)
 		return refuse_query(run);
-	end_batch(run);
 	/* Most clients that use Query use no prepared statements. */
 	if (!run->client->statements && !run->client->unnamed && !may_deallocate(run) &&
+		!sql_statements_may_be_in(run) &&
 		!(run->server->statements && run->server->statements->in_flight > 0)) {
+		end_batch(run);
 		run->server->unnamed = 0;
 		run->server->unnamed_passing = false;
 		return judge_request(run);
 	}
-	return statements_judge_query(run);
+	verdict = statements_judge_query(run);
+	if (verdict == RELAY_PASS || verdict == RELAY_DROP)
+		end_batch(run);
+	return verdict;
 }
 
 static enum verdict judge_plain_query(struct relay_run *run)

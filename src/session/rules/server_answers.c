@@ -61,17 +61,6 @@ enum verdict server_answers_close_complete(struct relay_run *run)
 }
 
 /*
- * Returns true if the server runs the substitute for a DEALLOCATE: see statements/statements.
- */
-static bool runs_deallocate_substitute(const struct server_link *server)
-{
-	const struct request *first = requests_first(&server->requests);
-
-	return first && first->action == (REQUEST_FORWARD | REQUEST_NOTED) &&
-		(first->type == PQ_QUERY || first->type == PQ_EXECUTE);
-}
-
-/*
  * Describe of a statement is answered by two messages, and the error of an outdated plan comes
  * between them. If the batch will be replayed for that error, the first message is dropped too.
  */
@@ -125,6 +114,20 @@ static enum verdict answer_deallocate(struct relay_run *run)
 	statements_done(server);
 	requests_drop(&server->requests);
 	return server_answers_add_own(run, RELAY_DROP);
+}
+
+/* The command of a request with an operation on prepared statements has ended. */
+static __attribute__((noinline)) enum verdict judge_noted(
+	struct relay_run *run, const struct statement_operation *operation)
+{
+	const struct request *first = requests_first(&run->server->requests);
+
+	if (operation->spoilt)
+		return RELAY_DROP;
+	/* The server has run the substitute for it: see statements/statements. */
+	if (operation->kind == STATEMENT_DEALLOCATE && request_is(first, REQUEST_FORWARD))
+		return answer_deallocate(run);
+	return server_answers_executed(run);
 }
 
 /* May this be a tag that note_command() handles? */
@@ -195,11 +198,13 @@ static bool note_command(struct relay_run *run)
 enum verdict server_answers_command_complete(struct relay_run *run)
 {
 	struct server_link *server = run->server;
+	const struct statement_operation *operation;
 
 	if ((may_change_session(run) || server->changes_known) && !note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
-	if (runs_deallocate_substitute(server))
-		return answer_deallocate(run);
+	operation = statements_oldest(server);
+	if (operation)
+		return judge_noted(run, operation);
 	if (!server->copy)
 		return server_answers_executed(run);
 	requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_DONE);

@@ -6,6 +6,7 @@
 #include "session/state/changes.h"
 #include "session/state/refusal.h"
 #include "session/statements/replay.h"
+#include "session/statements/sql_errors.h"
 #include "wire/report.h"
 #include "wire/writer.h"
 
@@ -104,11 +105,30 @@ static void skip_requests(struct server_link *server)
 	statements_lost(server);
 }
 
+static bool is_spoilt(const struct server_link *server)
+{
+	const struct statement_operation *operation = statements_oldest(server);
+
+	return operation && operation->spoilt;
+}
+
+/* A PREPARE of ours before a Query has failed, and the Query comes next. */
+static void spoil_query(struct server_link *server)
+{
+	const struct request *first = requests_first(&server->requests);
+
+	/* Its Sync is ours, too. */
+	if (first && first->type == PQ_SYNC && request_is(first, REQUEST_SWALLOW) &&
+		server->statements)
+		server_statements_spoil_next(server->statements);
+}
+
 enum verdict server_errors_judge(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 	struct report report;
 	enum verdict verdict;
+	bool carried;
 
 	/* An error between transactions (the server shuts down) fails no request: drop it. */
 	if (server_answers_unsolicited(run) && server_mode(server) != POOL_MODE_SESSION)
@@ -117,11 +137,20 @@ enum verdict server_errors_judge(struct relay_run *run)
 	if (replay_begin(run, &report))
 		return RELAY_DROP;
 	changes_doubt(server);
+	if (is_spoilt(server) || sql_errors_are_swallowed(server)) {
+		skip_requests(server);
+		return RELAY_DROP;
+	}
 	if (run->client)
 		pool_count_error(server->link.pool, report.sqlstate);
 	if (report_is(&report, "25006"))
 		failover_server_is_read_only(server);
 	verdict = replace_error(run, &report);
+	if (verdict == RELAY_PASS)
+		verdict = sql_errors_judge(run);
+	carried = sql_errors_are_carried(server);
 	skip_requests(server);
+	if (carried)
+		spoil_query(server);
 	return verdict;
 }

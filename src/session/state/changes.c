@@ -2,8 +2,8 @@
 #include "session/state/changes.h"
 
 #include <string.h>
-#include <strings.h>
 
+#include "session/link/client_lexis.h"
 #include "wire/parameter_values.h"
 #include "wire/session_command.h"
 
@@ -12,16 +12,11 @@ enum { CHANGES_SIZE_MAX = 64 * 1024 };
 
 /* --- a plain SET -------------------------------------------------------------------------- */
 
-static const char *reported(const struct server_link *server, const char *name)
+static bool is_reported(const struct server_link *server, const char *name)
 {
 	const int index = parameter_index(link_registry(&server->link)->parameters, name);
 
-	return index >= 0 ? parameters_get(server->link.parameters, (unsigned)index) : NULL;
-}
-
-static bool is_reported(const struct server_link *server, const char *name)
-{
-	return reported(server, name) != NULL;
+	return index >= 0 && parameters_get(server->link.parameters, (unsigned)index);
 }
 
 static bool add(struct server_link *server, const struct session_command *command)
@@ -52,35 +47,9 @@ static bool note_command(struct relay_run *run, const struct session_command *co
 	return true;
 }
 
-/*
- * In these encodings of clients, which no server has, a byte below 0x80 may be the second one of a
- * character.
- */
-static bool is_safe(const char *encoding)
-{
-	static const char *const unsafe[] = {
-		"BIG5", "GB18030", "GBK", "JOHAB", "SJIS", "SHIFT_JIS_2004", "UHC"};
-
-	for (size_t i = 0; encoding && i < sizeof(unsafe) / sizeof(unsafe[0]); i++) {
-		if (strcasecmp(encoding, unsafe[i]) == 0)
-			return false;
-	}
-	return encoding != NULL;
-}
-
-static struct session_lexis lexis_of(const struct server_link *server)
-{
-	const char *conforming = reported(server, "standard_conforming_strings");
-
-	return (struct session_lexis){
-		.escapes = !conforming || strcmp(conforming, "on") != 0,
-		.safe_encoding = is_safe(reported(server, "client_encoding")),
-	};
-}
-
 bool changes_note_text(struct relay_run *run, const char *text, size_t length)
 {
-	const struct session_lexis lexis = lexis_of(run->server);
+	const struct session_lexis lexis = client_lexis(run->client);
 	struct session_command command;
 	bool known;
 

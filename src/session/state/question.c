@@ -46,9 +46,11 @@ static const struct part {
 	{TOPIC_CURSORS, 'C',
 		"(SELECT 'C', pg_catalog.concat('cursor ', name), ''"
 		" FROM pg_catalog.pg_cursors WHERE is_holdable LIMIT 1)"},
+	/* Not those that we have prepared by SQL: they follow their clients. */
 	{TOPIC_STATEMENTS, 'P',
 		"(SELECT 'P', pg_catalog.concat('prepared statement ', name), ''"
-		" FROM pg_catalog.pg_prepared_statements WHERE from_sql LIMIT 1)"},
+		" FROM pg_catalog.pg_prepared_statements WHERE from_sql AND name"
+		" OPERATOR(pg_catalog.!~) '^(PGBOUNCER_[0-9]+|PGUSHER_[0-9a-f]+_)$' LIMIT 1)"},
 	{TOPIC_CHANNELS, 'N',
 		"SELECT 'N', channel, '' FROM pg_catalog.pg_listening_channels() AS channel"},
 };

@@ -6,17 +6,6 @@
 /* An unnamed statement above this length is kept only while half of the memory is free. */
 enum { UNNAMED_SHORT = 64 * 1024 };
 
-/* Does max_prepared_memory allow so many more bytes of statements to the client? */
-static bool is_affordable(const struct relay_run *run, size_t bytes)
-{
-	const uint64_t most = (uint64_t)prepare_settings(run)->max_prepared_memory;
-	const struct client_statements *own = run->client->statements;
-
-	return most == 0 ||
-		(prepare_table(run)->bytes + bytes <= most &&
-			(own ? own->bytes : 0) + bytes <= most / 4);
-}
-
 /*
  * Close the client, which prepares a name that is in use. Not called for a name of a batch that
  * may have failed: PostgreSQL would not have that statement either.
@@ -63,18 +52,6 @@ static enum verdict pass_parse(struct relay_run *run, struct client_statement *e
 	return RELAY_DROP;
 }
 
-/* Add the client's name for the statement. Returns NULL when out of memory. */
-static struct client_statement *name_statement(
-	struct relay_run *run, const char *name, struct statement *statement)
-{
-	struct client_link *client = run->client;
-
-	if (!client->statements)
-		client->statements = client_statements_new(prepare_table(run));
-	return client->statements ? client_statements_add(client->statements, name, statement)
-				  : NULL;
-}
-
 /*
  * A client that prepares the same statement again wants a new plan. If it got the error of an
  * outdated plan before, other clients that remember the columns must get that error, too.
@@ -95,7 +72,7 @@ static enum verdict parse_as(
 
 	if (anew)
 		renew(run->client->statements, statement);
-	entry = name_statement(run, name, statement);
+	entry = prepare_name_statement(run, name, statement);
 	if (!entry)
 		return prepare_out_of_memory(run);
 	statement->parses++;
@@ -117,7 +94,7 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 		return prepare_hold_back(run);
 	if (!prepare_open_table(run))
 		return prepare_out_of_memory(run);
-	if (!is_affordable(run, most))
+	if (!prepare_is_affordable(run, most))
 		return prepare_refuse(run, REQUEST_REFUSED);
 	if (!run->whole)
 		return prepare_is_crowded(run) ? prepare_out_of_memory(run) : RELAY_MORE;
@@ -150,7 +127,7 @@ static bool may_keep(const struct relay_run *run, size_t bytes)
 {
 	const uint64_t most = (uint64_t)prepare_settings(run)->max_prepared_memory;
 
-	return is_affordable(run, bytes) &&
+	return prepare_is_affordable(run, bytes) &&
 		(bytes <= UNNAMED_SHORT || most == 0 ||
 			prepare_table(run)->bytes + bytes <= most / 2);
 }

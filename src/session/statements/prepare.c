@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/statements/prepare.h"
 
+#include "model/statements_in_flight.h"
+#include "session/statements/carrier.h"
 #include "wire/sql.h"
 
 /* --- passing requests on ------------------------------------------------------------------ */
@@ -52,6 +54,42 @@ const char *prepare_long_text_at(const struct relay_run *run, size_t offset, siz
 		return NULL;
 	*size = (size_t)(end - (body + offset)) + 1;
 	return (const char *)body + offset;
+}
+
+/* --- statements of the client ------------------------------------------------------------- */
+
+bool prepare_is_affordable(const struct relay_run *run, size_t bytes)
+{
+	const uint64_t most = (uint64_t)prepare_settings(run)->max_prepared_memory;
+	const struct client_statements *own = run->client->statements;
+
+	return most == 0 ||
+		(prepare_table(run)->bytes + bytes <= most &&
+			(own ? own->bytes : 0) + bytes <= most / 4);
+}
+
+struct client_statement *prepare_name_statement(
+	struct relay_run *run, const char *name, struct statement *statement)
+{
+	struct client_link *client = run->client;
+
+	if (!client->statements)
+		client->statements = client_statements_new(prepare_table(run));
+	return client->statements ? client_statements_add(client->statements, name, statement)
+				  : NULL;
+}
+
+void prepare_drop_unnamed(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	server->unnamed = 0;
+	server->unnamed_passing = false;
+	prepare_set_unnamed(run->client, NULL);
+	if (server->statements && server->statements->in_flight > 0)
+		statements_forget_unnamed(server);
+	if (run->client->statements)
+		client_statements_will_deallocate(run->client->statements, NULL);
 }
 
 /* --- preparing on the server -------------------------------------------------------------- */
@@ -134,7 +172,8 @@ struct server_statement *prepare_make_room(struct relay_run *run, struct stateme
 
 	if (!entry)
 		return NULL;
-	if (must_close(run, entry))
+	/* Another statement of that name, of a client, would be run in place of this one. */
+	if (must_close(run, entry) || statement_is_sql(statement))
 		insert_close(run, entry);
 	server_statements_expect(statements, entry, true);
 	entry->generation = statement->generation;
@@ -157,15 +196,32 @@ bool prepare_absent(struct relay_run *run, struct statement *statement)
 			return true;
 		}
 	}
-	if (!prepare_open_table(run))
+	if (!prepare_open_table(run) || !prepare_has_room_for_sql(run))
 		return false;
 	entry = prepare_make_room(run, statement);
 	if (!entry)
 		return false;
-	prepare_insert_parse(run, statement, statement->name, statement->name_size);
-	prepare_note(run, PQ_PARSE, REQUEST_SWALLOW,
-		&(struct statement_operation){.kind = STATEMENT_PREPARE, .server = entry});
+	if (statement_is_sql(statement))
+		carrier_insert(run, entry);
+	else {
+		prepare_insert_parse(run, statement, statement->name, statement->name_size);
+		prepare_note(run, PQ_PARSE, REQUEST_SWALLOW,
+			&(struct statement_operation){
+				.kind = STATEMENT_PREPARE, .server = entry});
+	}
 	counts->misses++;
 	prepare_evict(run, entry);
+	return true;
+}
+
+bool prepare_before_query(struct relay_run *run, struct statement *statement)
+{
+	const uint32_t before = run->server->requests.count;
+
+	if (!prepare_if_absent(run, statement))
+		return false;
+	/* The server skips what follows an error up to a Sync, and a Query, too. */
+	if (run->server->requests.count != before)
+		carrier_insert_sync(run);
 	return true;
 }

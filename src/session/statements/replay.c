@@ -202,6 +202,21 @@ static bool mark_name_in_use(struct server_link *server)
 }
 
 /*
+ * Is it an EXECUTE of a statement that the server was known to have? The client gets the error, as
+ * from PostgreSQL: a Query is not replayed.
+ */
+static bool is_execute_query(const struct server_link *server, const struct request *first)
+{
+	const struct statement_operation *operation =
+		server->statements && (first->action & REQUEST_NOTED) && first->type == PQ_QUERY
+		? server_statements_next(server->statements)
+		: NULL;
+
+	return operation && operation->kind == STATEMENT_EXECUTE && operation->client &&
+		operation->client->confirmed && !operation->spoilt;
+}
+
+/*
  * Does the error show that the server does not have a statement that is noted for it, or has it
  * with an outdated plan? Then correct the notes.
  */
@@ -212,11 +227,15 @@ static bool correct_noted(struct server_link *server, const struct report *repor
 	if (first && first->type == PQ_PARSE && (first->action & REQUEST_NOTED) &&
 		report_is(report, "42P05"))
 		return mark_name_in_use(server);
-	if (!first || first->action != REQUEST_FORWARD ||
-		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
-		return false;
 	/* 26000: the statement was deallocated in a way that was not noticed. */
-	if (!replay_is_stale(report) && !report_is(report, "26000"))
+	if (!first || (!replay_is_stale(report) && !report_is(report, "26000")))
+		return false;
+	if (is_execute_query(server, first)) {
+		outdate_plans(server);
+		return false;
+	}
+	if (first->action != REQUEST_FORWARD ||
+		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
 		return false;
 	outdate_plans(server);
 	return true;

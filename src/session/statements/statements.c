@@ -4,6 +4,7 @@
 #include "model/statements_in_flight.h"
 #include "session/relay/relay_rules.h"
 #include "session/statements/prepare.h"
+#include "session/statements/sql_statements.h"
 #include "session/statements/suspect.h"
 #include "wire/sql.h"
 
@@ -12,9 +13,18 @@ enum { PORTAL_COPIED_MAX = 64 };
 
 /* --- Bind and Describe -------------------------------------------------------------------- */
 
-/* The client has no statement of this name: let its request fail. */
+/* May the server, which stays with the client, have a statement of this name of the client? */
+static bool may_be_there(const struct server_link *server, const char *name)
+{
+	return ((server->pins | server->suspected) & TOPIC_STATEMENTS) &&
+		strncmp(name, "PGBOUNCER_", sizeof("PGBOUNCER_") - 1) != 0;
+}
+
+/* The client has no statement of this name, unless its server has: let its request fail. */
 static enum verdict fail_unknown(struct relay_run *run, const char *name)
 {
+	if (may_be_there(run->server, name))
+		return prepare_pass_request(run, REQUEST_FORWARD);
 	link_log_repeated(run->from, LEVEL_ERROR, "prepared statement '%.64s' not found", name);
 	return prepare_refuse(run, REQUEST_UNKNOWN);
 }
@@ -122,6 +132,17 @@ static inline const struct statement *have_on_server(struct relay_run *run,
 	return NULL;
 }
 
+/* Replace the beginning of the Bind, up to the statement's name, by copies of several pieces. */
+static void replace_name(struct relay_run *run, const char *portal, size_t portal_size,
+	const char *name, size_t name_size, size_t size)
+{
+	prepare_put_header(relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND,
+		run->frame.total - 1 - name_size + size);
+	relay_insert_lent(run, portal, portal_size);
+	relay_insert(run, name, size);
+	relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
+}
+
 _Static_assert(
 	(int)STATEMENT_NAME_SIZE <= (int)RELAY_SPARE, "a name is copied with all of its array");
 
@@ -155,31 +176,55 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 		memcpy(front + FRAME_HEADER_SIZE + portal_size, statement->name,
 			sizeof(statement->name));
 	} else {
-		prepare_put_header(
-			relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND, total - 1);
-		relay_insert_lent(run, portal, portal_size);
-		relay_insert(run, statement->name, statement->name_size);
-		relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
+		replace_name(run, portal, portal_size, statement->name, name_size,
+			statement->name_size);
 	}
 	run->client->link.pool->stats.current.binds++;
 	run->replayable = true;
 	return prepare_pass_request(run, REQUEST_FORWARD);
 }
 
+/*
+ * Returns true, with the verdict, if the Bind is of this statement and that names another one.
+ * statement may be NULL.
+ */
+static bool binds_carrier(struct relay_run *run, const struct statement *statement,
+	const char *portal, size_t portal_size, size_t name_size, enum verdict *verdict)
+{
+	const char *carrier = prepare_table(run)->carrier;
+
+	*verdict = RELAY_PASS;
+	if (!statement || !statement->may_name ||
+		!sql_statements_carry(run, statement, verdict))
+		return false;
+	if (*verdict != RELAY_PASS)
+		return true;
+	replace_name(run, portal, portal_size, carrier, name_size, strlen(carrier) + 1);
+	*verdict = prepare_pass_request(run, REQUEST_FORWARD);
+	return true;
+}
+
 /* A Bind of another statement than the last one used. */
 static enum verdict bind_other(struct relay_run *run, const char *portal, size_t portal_size)
 {
 	struct client_statement *entry;
+	enum verdict verdict;
 	size_t name_size;
 	const char *name = prepare_text_at(run, portal_size, &name_size);
 
 	if (!name)
 		return prepare_no_name(run, REASON_BROKEN_BIND_PACKET);
 	if (name[0] == '\0')
-		return use_unnamed(run, portal_size + 1);
+		return binds_carrier(run, run->client->unnamed, portal, portal_size, name_size,
+			       &verdict)
+			? verdict
+			: use_unnamed(run, portal_size + 1);
 	if (!prepare_tracks(run))
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	entry = prepare_find_name(run, name, name_size);
+	if (entry &&
+		binds_carrier(run, entry->statement, portal, portal_size, name_size, &verdict))
+		return verdict;
 	return entry ? bind_named(run, portal, portal_size, entry, name_size)
 		     : fail_unknown(run, name);
 }
@@ -237,6 +282,32 @@ static bool read_subject(
 	return true;
 }
 
+/*
+ * Returns true, with the verdict, if the Describe is of this statement and that names another one.
+ * statement may be NULL.
+ */
+static bool describes_carrier(
+	struct relay_run *run, const struct statement *statement, enum verdict *verdict)
+{
+	const char *carrier = prepare_table(run)->carrier;
+	uint8_t message[FRAME_HEADER_SIZE + 1 + STATEMENT_NAME_SIZE];
+	const size_t size = strlen(carrier) + 1;
+
+	*verdict = RELAY_PASS;
+	if (!statement || !statement->may_name ||
+		!sql_statements_carry(run, statement, verdict))
+		return false;
+	if (*verdict != RELAY_PASS)
+		return true;
+	prepare_put_header(message, PQ_DESCRIBE, 4 + 1 + size);
+	message[FRAME_HEADER_SIZE] = 'S';
+	memcpy(message + FRAME_HEADER_SIZE + 1, carrier, size);
+	relay_insert(run, message, FRAME_HEADER_SIZE + 1 + size);
+	prepare_pass_request(run, REQUEST_FORWARD);
+	*verdict = RELAY_DROP;
+	return true;
+}
+
 enum verdict statements_judge_describe(struct relay_run *run)
 {
 	enum verdict verdict = RELAY_STOP;
@@ -253,12 +324,16 @@ enum verdict statements_judge_describe(struct relay_run *run)
 	if (!read_subject(run, REASON_BROKEN_DESCRIBE_PACKET, &name, &verdict))
 		return verdict;
 	if (name[0] == '\0')
-		return use_unnamed(run, 0);
+		return describes_carrier(run, run->client->unnamed, &verdict)
+			? verdict
+			: use_unnamed(run, 0);
 	if (!prepare_tracks(run))
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	entry = prepare_find_name(run, name, strlen(name) + 1);
 	if (!entry)
 		return fail_unknown(run, name);
+	if (describes_carrier(run, entry->statement, &verdict))
+		return verdict;
 	statement = have_on_server(run, entry, false, &verdict);
 	if (!statement)
 		return verdict;
@@ -266,20 +341,6 @@ enum verdict statements_judge_describe(struct relay_run *run)
 	run->replayable = true;
 	prepare_pass_request(run, REQUEST_FORWARD);
 	return RELAY_DROP;
-}
-
-/* From this message on the client has no unnamed statement. */
-static void drop_unnamed(struct relay_run *run)
-{
-	struct server_link *server = run->server;
-
-	server->unnamed = 0;
-	server->unnamed_passing = false;
-	prepare_set_unnamed(run->client, NULL);
-	if (server->statements && server->statements->in_flight > 0)
-		statements_forget_unnamed(server);
-	if (run->client->statements)
-		client_statements_will_deallocate(run->client->statements, NULL);
 }
 
 /* --- Close -------------------------------------------------------------------------------- */
@@ -316,10 +377,15 @@ enum verdict statements_judge_close(struct relay_run *run)
 	if (!read_subject(run, REASON_BROKEN_CLOSE_PACKET, &name, &verdict))
 		return verdict;
 	if (name[0] == '\0') {
-		drop_unnamed(run);
+		prepare_drop_unnamed(run);
 	}
 	if (name[0] == '\0' || !prepare_tracks(run))
 		return prepare_pass_request(run, REQUEST_FORWARD);
+	if (may_be_there(run->server, name) &&
+		!prepare_find_name(run, name, strlen(name) + 1)) {
+		run->server->suspected |= TOPIC_STATEMENTS;
+		return prepare_pass_request(run, REQUEST_FORWARD);
+	}
 	if (!prepare_open_table(run))
 		return prepare_out_of_memory(run);
 	if (prepare_was_answered(run))
@@ -376,6 +442,7 @@ static enum verdict deallocate(struct relay_run *run, const char *name)
 
 	if (!prepare_open_table(run))
 		return prepare_out_of_memory(run);
+	prepare_drop_unnamed(run);
 	prepare_put_header(message, PQ_QUERY, 4 + sizeof(PREPARE_STAND_IN));
 	memcpy(message + FRAME_HEADER_SIZE, PREPARE_STAND_IN, sizeof(PREPARE_STAND_IN));
 	relay_insert(run, message, sizeof(message));
@@ -398,7 +465,9 @@ static bool is_deallocate(struct relay_run *run, enum verdict *verdict)
 	known = run->whole &&
 		prepare_deallocates(run, (const char *)run->at + FRAME_HEADER_SIZE,
 			run->frame.total - FRAME_HEADER_SIZE, &name);
-	if (known)
+	if (name.length > 0 && sql_statements_wait_for(run, (const char *)name.data, verdict))
+		known = true;
+	else if (known)
 		*verdict = deallocate(run, (const char *)name.data);
 	buffer_free(&name);
 	return known;
@@ -443,9 +512,14 @@ enum verdict statements_judge_query(struct relay_run *run)
 		return RELAY_PASS;
 	if (!prepare_has_room(run))
 		return prepare_hold_back(run);
-	drop_unnamed(run);
+	if (sql_statements_may_be_in(run) && sql_statements_judge(run, &verdict))
+		return verdict;
 	if (run->client->statements && is_deallocate(run, &verdict))
 		return verdict;
+	if (run->client->statements && run->client->statements->by_sql &&
+		!sql_statements_hand_over(run))
+		return prepare_hold_back(run);
+	prepare_drop_unnamed(run);
 	if (run->whole &&
 		prepare_forgets_all(run, (const char *)run->at + FRAME_HEADER_SIZE,
 			run->frame.total - FRAME_HEADER_SIZE))

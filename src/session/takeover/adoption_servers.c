@@ -30,8 +30,8 @@ static bool is_action(uint8_t value)
 {
 	const uint8_t action = value & REQUEST_ACTION;
 
-	return (value & ~(REQUEST_ACTION | REQUEST_NOTED)) == 0 && action <= REQUEST_REFUSED &&
-		(action != REQUEST_ANSWER || value & REQUEST_NOTED);
+	return (value & ~(REQUEST_ACTION | REQUEST_NOTED | REQUEST_KNOWN)) == 0 &&
+		action <= REQUEST_STALE && (action != REQUEST_ANSWER || value & REQUEST_NOTED);
 }
 
 static bool take_requests(struct requests *requests, const struct link_record_bytes *pairs)

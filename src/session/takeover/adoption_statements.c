@@ -272,7 +272,8 @@ static bool has_server(enum statement_operation_kind kind)
 static bool may_have_name(enum statement_operation_kind kind)
 {
 	return kind == STATEMENT_PREPARE || kind == STATEMENT_PREPARED ||
-		kind == STATEMENT_CLOSED || kind == STATEMENT_DEALLOCATE;
+		kind == STATEMENT_CLOSED || kind == STATEMENT_DEALLOCATE ||
+		kind == STATEMENT_EXECUTE || kind == STATEMENT_HAND_OVER;
 }
 
 /*
@@ -356,7 +357,7 @@ static bool read_operation(const struct adoption_statements *adopted,
 	const uint64_t before = read_number(reader);
 
 	*out = (struct statement_operation){.kind = (enum statement_operation_kind)kind};
-	if (reader->failed || kind > STATEMENT_DEALLOCATE)
+	if (reader->failed || kind > STATEMENT_HAND_OVER)
 		return false;
 	if (has_server(out->kind))
 		out->server = open_entry(adopted, server, id);

@@ -54,6 +54,85 @@ static void test_only_contents_of_a_parse_are_valid(void **state)
 	assert_false(statement_is_content("SELECT\0\0\1\0\0\0\27x", 14));
 }
 
+static struct statement *open_sql(
+	struct fake_statements *world, const char *rest, const char *search_path)
+{
+	struct buffer content = {0};
+	struct statement *statement;
+
+	statement_append_sql(&content, rest, strlen(rest), search_path);
+	assert_true(statement_is_content(content.data, content.length));
+	statement = statement_open(&world->table, content.data, content.length);
+	buffer_free(&content);
+	return statement;
+}
+
+static void test_what_sql_prepares_is_another_statement(void **state)
+{
+	struct fake_statements *world = *state;
+	struct statement *parsed = fake_statements_open(world, "PREPARE AS SELECT 1");
+	struct statement *sql = open_sql(world, "AS SELECT 1", NULL);
+	struct statement *same = open_sql(world, "AS SELECT 1", "");
+	struct statement *elsewhere = open_sql(world, "AS SELECT 1", "a, b");
+
+	assert_ptr_not_equal(parsed, sql);
+	assert_ptr_equal(sql, same);
+	assert_ptr_not_equal(sql, elsewhere);
+	assert_false(statement_is_sql(parsed));
+	assert_true(statement_is_sql(sql));
+	assert_string_equal(statement_text(sql), "PREPARE AS SELECT 1");
+	assert_string_equal(statement_sql_rest(sql), "AS SELECT 1");
+	assert_int_equal(statement_parameter_types(sql), 0);
+	statement_unref(parsed);
+	statement_unref(sql);
+	statement_unref(same);
+	statement_unref(elsewhere);
+}
+
+static void test_no_parse_is_taken_for_sql(void **state)
+{
+	static uint8_t content[sizeof("PREPARE ") + 2 + 4 * 0xffff] = "PREPARE ";
+	struct fake_statements *world = *state;
+	struct statement *parsed;
+
+	memset(content + sizeof("PREPARE "), 0xff, sizeof(content) - sizeof("PREPARE "));
+	content[sizeof(content) - 1] = 0;
+	assert_true(statement_is_content(content, sizeof(content)));
+	parsed = statement_open(&world->table, content, sizeof(content));
+	assert_false(statement_is_sql(parsed));
+	statement_unref(parsed);
+	assert_false(statement_is_content("PREPARE \0\xff\xff", 11));
+	assert_false(statement_is_content("PREPARE \0\xff\xff\0\0", 13));
+	assert_false(statement_is_content("EXECUTE \0\xff\xff\0", 12));
+}
+
+static void test_statements_that_may_name_others_are_marked(void **state)
+{
+	static const struct {
+		const char *text;
+		bool may;
+	} cases[] = {
+		{"EXECUTE q", true},
+		{" /* a */ explain SELECT 1", true},
+		{"CREATE TABLE t AS EXECUTE q", true},
+		{"PREPARE q AS SELECT 1", true},
+		{"SELECT 1", false},
+		{"EXECUTED", false},
+		{"", false},
+	};
+	struct fake_statements *world = *state;
+	struct statement *sql = open_sql(world, "AS SELECT 1", NULL);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct statement *statement = fake_statements_open(world, cases[i].text);
+
+		assert_int_equal(statement->may_name, cases[i].may);
+		statement_unref(statement);
+	}
+	assert_false(sql->may_name);
+	statement_unref(sql);
+}
+
 static void test_ids_are_never_reused(void **state)
 {
 	struct fake_statements *world = *state;
@@ -121,6 +200,9 @@ int main(void)
 		TEST(the_same_content_is_the_same_statement),
 		TEST(types_belong_to_the_content),
 		TEST(only_contents_of_a_parse_are_valid),
+		TEST(what_sql_prepares_is_another_statement),
+		TEST(no_parse_is_taken_for_sql),
+		TEST(statements_that_may_name_others_are_marked),
 		TEST(ids_are_never_reused),
 		TEST(statement_is_kept_until_the_end_of_the_turn),
 		TEST(ids_of_the_old_process_are_kept),

@@ -56,6 +56,7 @@ static void test_a_set_has_a_name_and_a_value(void **state)
 	assert_sets("SET app.tenant = 'Ärger'", "app.tenant", "Ärger");
 	assert_sets("SET \"app\".\"Tenant\" = x", "app.tenant", "x");
 	assert_sets("SET geqo = ON ; ", "geqo", "on");
+	assert_sets("SET geqo = ON;; ;", "geqo", "on");
 	assert_sets("SET x.y = -5", "x.y", "-5");
 	assert_sets("SET x.y = \"Quoted\"", "x.y", "Quoted");
 	assert_sets("SET x.y = ''", "x.y", "");
@@ -191,14 +192,13 @@ static void test_local_settings_end_with_the_transaction(void **state)
 	assert_verb("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", SESSION_SET_LOCAL);
 	assert_verb("SET CONSTRAINTS ALL DEFERRED", SESSION_SET_LOCAL);
 	assert_unknown("SET LOCAL x.y = 1; SET x.y = 2");
-	assert_unknown("SET LOCAL x.y = E'\\'; SET x.y = 2 --'");
+	assert_verb("SET LOCAL x.y = E'\\'; SET x.y = 2 --'", SESSION_SET_LOCAL);
 }
 
 static void test_several_statements_are_unknown(void **state)
 {
 	(void)state;
 	assert_unknown("SET x.y = 1; SET x.z = 2");
-	assert_unknown("SET x.y = 1;;");
 	assert_unknown("SET x.y = 1; SELECT 1");
 	assert_unknown("; SET x.y = 1");
 	assert_unknown("SELECT 1; SET x.y = 1");
@@ -274,6 +274,76 @@ static void test_statements_and_channels_are_named(void **state)
 	assert_unknown("DEALLOCATE a; DEALLOCATE b");
 }
 
+/* The statement's name stands there in the text, with its quotes. */
+#define assert_at(text, verb, wanted)                                                          \
+	do {                                                                                   \
+		assert_verb(text, verb);                                                       \
+		assert_int_equal(command.name_end - command.name_begin, strlen(wanted));       \
+		assert_memory_equal((text) + command.name_begin, wanted, strlen(wanted));      \
+	} while (0)
+
+static void test_the_place_of_a_statements_name_is_known(void **state)
+{
+	(void)state;
+	assert_at("/* q */ PREPARE -- q\n q(int)AS SELECT 1", SESSION_PREPARE, "q");
+	assert_at("EXECUTE\"a\"\"b\"(1)", SESSION_EXECUTE, "\"a\"\"b\"");
+	assert_string_equal(name(), "a\"b");
+	assert_int_equal(command.rest, 13);
+	assert_at("EXECUTE q", SESSION_EXECUTE, "q");
+	assert_int_equal(command.rest, 9);
+	assert_at("EXECUTE q x", SESSION_EXECUTE, "q");
+	assert_at("PREPARE q AS SELECT E'\\';', '\\';;", SESSION_PREPARE, "q");
+}
+
+static void test_execute_is_found_in_other_statements(void **state)
+{
+	(void)state;
+	assert_at("EXPLAIN EXECUTE q", SESSION_EXECUTE, "q");
+	assert_at("explain analyse verbose execute q(1)", SESSION_EXECUTE, "q");
+	assert_at("EXPLAIN (COSTS off, FORMAT (x)) EXECUTE q(1);", SESSION_EXECUTE, "q");
+	assert_at("EXPLAIN ANALYZE CREATE TABLE t AS EXECUTE q", SESSION_EXECUTE, "q");
+	assert_at("CREATE TABLE execute (\"as\", b) AS EXECUTE q", SESSION_EXECUTE, "q");
+	assert_at("CREATE LOCAL TEMP TABLE s.t ON COMMIT DROP AS EXECUTE q(1) WITH NO DATA",
+		SESSION_EXECUTE, "q");
+	assert_at(
+		"create unlogged table if not exists t using heap with (a = (1)) as execute q",
+		SESSION_EXECUTE, "q");
+	assert_unknown("EXPLAIN SELECT 1");
+	assert_unknown("EXPLAIN (COSTS EXECUTE q");
+	assert_unknown("EXPLAIN (");
+	assert_unknown("CREATE TABLE t (a int) ; EXECUTE q");
+	assert_unknown("CREATE TABLE t) AS EXECUTE q");
+	assert_unknown("CREATE TABLE t AS SELECT 1");
+	assert_unknown("CREATE TABLE t AS EXECUTE q; SELECT 1");
+	assert_unknown("CREATE LOCAL TABLE t AS EXECUTE q");
+	assert_unknown("CREATE VIEW v AS EXECUTE q");
+	assert_unknown("CREATE TABLE t (a");
+}
+
+static void test_words_that_are_no_names_are_left_to_the_server(void **state)
+{
+	(void)state;
+	assert_unknown("PREPARE select AS SELECT 1");
+	assert_unknown("PREPARE Left AS SELECT 1");
+	assert_unknown("EXECUTE verbose");
+	assert_unknown("EXECUTE user");
+	assert_verb("PREPARE int AS SELECT 1", SESSION_PREPARE);
+	assert_verb("PREPARE \"select\" AS SELECT 1", SESSION_PREPARE);
+}
+
+static void test_the_beginning_of_an_execute_is_enough(void **state)
+{
+	const struct session_lexis partial = {.safe_encoding = true, .partial = true};
+	static const char text[] = "EXECUTE q ('x";
+
+	(void)state;
+	assert_int_equal(
+		session_command_read(text, strlen(text), usual, &command), SESSION_UNKNOWN);
+	assert_int_equal(
+		session_command_read(text, strlen(text), partial, &command), SESSION_EXECUTE);
+	assert_string_equal(name(), "q");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +360,10 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_read_behind_the_end_or_a_nul),
 		cmocka_unit_test(test_names_have_a_limit),
 		cmocka_unit_test(test_statements_and_channels_are_named),
+		cmocka_unit_test(test_the_place_of_a_statements_name_is_known),
+		cmocka_unit_test(test_execute_is_found_in_other_statements),
+		cmocka_unit_test(test_words_that_are_no_names_are_left_to_the_server),
+		cmocka_unit_test(test_the_beginning_of_an_execute_is_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, drop);
