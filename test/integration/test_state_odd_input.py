@@ -14,9 +14,6 @@ from support.session_state import places
 
 # What is not as it must be yet: these tests fail, and are told if they pass.
 REFUSED = pytest.mark.xfail(strict=True, reason="the client is closed with 08P01 instead")
-ASKED = pytest.mark.xfail(strict=True, reason="the RESET ALL of a question takes the settings of a"
-                          " client whose server is pinned")
-RESTORED = pytest.mark.xfail(strict=True, reason="the server of a pinned client has its own value")
 
 # The size of a very long text.
 LARGE = int(os.environ.get("PGUSHER_TEST_LARGE", 100_000_000))
@@ -402,7 +399,6 @@ def test_a_search_path_does_not_fool_the_query_for_other_state(trio, evil, sql, 
         assert two.value(look) == "f"
 
 
-@ASKED
 def test_temporary_objects_do_not_fool_the_query(trio):
     one, two, _ = trio
     one.query("CREATE TEMP TABLE pg_settings (name text, setting text, source text)")
@@ -465,9 +461,9 @@ def test_a_deferrable_session_does_not_wait_for_the_transactions_of_others(trio,
 
 
 @pytest.mark.parametrize("sql", [
-    pytest.param("RESET ALL", marks=RESTORED),
-    pytest.param("RESET search_path", marks=RESTORED),
-    pytest.param("SET search_path TO DEFAULT", marks=RESTORED),
+    "RESET ALL",
+    "RESET search_path",
+    "SET search_path TO DEFAULT",
     "DISCARD ALL",
 ])
 def test_reset_of_a_pinned_client_goes_back_to_its_start(stage, new_pooler, sql):

@@ -22,7 +22,6 @@ WHOLE = bool(os.environ.get("PGUSHER_STATE_TABLE"))
 HIDDEN = "neither its words nor its tag tell what the function does"
 UNNAMED = "the name of the setting is not in the client's words"
 ESCAPED = "escapes hide the name of the function"
-ASKED = "a server with a lock stays with its client, but RESET ALL of the question has reset its settings"
 EXPECTED_FAILURES = {
     "SELECT of a function": HIDDEN,
     "SELECT of a function, with a value": HIDDEN,
@@ -33,17 +32,12 @@ EXPECTED_FAILURES = {
     "DO with EXECUTE 'SET'": UNNAMED,
     "CALL of a procedure": UNNAMED,
     "a FunctionCall of set_config": UNNAMED,
-    "UPDATE pg_settings": "an UPDATE is not suspected",
     'SELECT U&"set\\005fconfig"': ESCAPED,
     'SELECT U&"set!005fconfig" UESCAPE': ESCAPED,
-    "SET, DO with pg_advisory_lock": ASKED,
-    "work_mem of the start, DO with pg_advisory_lock": ASKED,
 }
 IN_TRANSACTION_MODE = {
     "SET over a custom setting of the start":
         "RESET ALL takes away the value of the start if the SET before was rolled back",
-    "LOAD 'auto_explain'":
-        "the server of a client that is killed in the transaction of LOAD is used again",
 }
 
 

@@ -204,7 +204,9 @@ class Scenario:
         if not ends:
             return client
         way = ends[self.turn % len(ends)]
-        if self.stays and self.kind.made != self.kind.usual or way != self.kind.end:
+        # A lock beside a setting of the start is there, though the setting looks as usual.
+        there = self.kind.made != self.kind.usual or self.kind.family == "locks"
+        if self.stays and there or way != self.kind.end:
             for sql in way:
                 client.query(sql)
         name = "; ".join(way)
