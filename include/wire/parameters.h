@@ -71,6 +71,15 @@ bool parameter_name_is_legal(const char *name);
  */
 bool parameter_follows_its_set(const char *name);
 
+/*
+ * Whether the parameter, in any letter case, is one of the transaction: it has no effect at the start
+ * of a session, ends with each transaction, and cannot be RESET.
+ */
+bool parameter_is_of_transaction(const char *name);
+
+/* Whether the parameter, in any letter case, may follow a client: `seed` has no value to go back to. */
+bool parameter_may_follow(const char *name);
+
 /* Whether the parameter's value is a list of names, which SQL does not take as one literal. */
 bool parameter_is_name_list(const char *name);
 

@@ -196,6 +196,18 @@ bool parameter_follows_its_set(const char *name)
 	return strcasecmp(name, "default_transaction_read_only") == 0;
 }
 
+bool parameter_is_of_transaction(const char *name)
+{
+	return strcasecmp(name, "transaction_isolation") == 0 ||
+		strcasecmp(name, "transaction_read_only") == 0 ||
+		strcasecmp(name, "transaction_deferrable") == 0;
+}
+
+bool parameter_may_follow(const char *name)
+{
+	return !parameter_is_of_transaction(name) && strcasecmp(name, "seed") != 0;
+}
+
 bool parameter_is_name_list(const char *name)
 {
 	static const char *const lists[] = {"search_path", "temp_tablespaces",

@@ -161,7 +161,7 @@ SCENES = {
     ],
     "explained": [
         "PREPARE q (int) AS SELECT a FROM t WHERE a = $1",
-        "EXPLAIN (COSTS off) EXECUTE q (1)", "EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off)"
+        "EXPLAIN (COSTS off) EXECUTE q (1)", "EXPLAIN (ANALYZE, BUFFERS off, COSTS off, TIMING off, SUMMARY off)"
         " EXECUTE q (1)", "explain (costs off, format json) execute q (1)",
         "EXPLAIN (COSTS off, VERBOSE) CREATE TABLE copied AS EXECUTE q (1)",
         "EXPLAIN (COSTS off) EXECUTE q", "EXPLAIN (COSTS off) EXECUTE nothing",

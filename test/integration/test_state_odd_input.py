@@ -476,6 +476,35 @@ def test_reset_of_a_pinned_client_goes_back_to_its_start(stage, new_pooler, sql)
         assert current(client, "search_path") == "one, two"
 
 
+@pytest.mark.parametrize("name, value", [("TimeZone", "Asia/Tokyo"), ("work_mem", "7MB")])
+@pytest.mark.parametrize("script", [False, True])
+def test_set_to_default_goes_back_to_the_start_of_the_client(stage, new_pooler, name, value, script):
+    pooler = new_pooler(settings(servers=2))
+    client = pooler.client(**{name.lower(): value})
+    client.query(f"SET {name} = '{'UTC' if name == 'TimeZone' else '9MB'}'")
+    client.query("SELECT 1; " * script + f"set {name} to default" + "; SELECT 2" * script)
+    for _ in range(2):
+        assert current(client, name) == value
+
+
+@pytest.mark.parametrize("sql", [
+    "SET TRANSACTION READ ONLY",
+    "SET transaction_read_only = on",
+    "SET transaction_isolation = 'serializable'",
+    "SET seed = 0.5",
+])
+def test_what_is_of_a_transaction_does_not_follow(stage, new_pooler, sql):
+    pooler = new_pooler(settings(servers=2))
+    one, two = pooler.client(), pooler.client()
+    for _ in range(2):
+        one.query(sql)
+        for client in (one, two):
+            assert current(client, "transaction_read_only") == "off"
+            assert current(client, "transaction_isolation") == "read committed"
+    with held(two):
+        assert current(one, "transaction_read_only") == "off"
+
+
 # --- clients that go --------------------------------------------------------------------------
 
 

@@ -62,7 +62,7 @@ KNOWN_RUNS = {
         1,
         1,
     ),
-    "a function call": ([(wire.function_call(1598, []), 1)], 1, 1, 1),
+    "a function call": ([(wire.function_call(957, [-1]), 1)], 1, 1, 1),
     "a copy": (
         [
             (

@@ -20,9 +20,13 @@
 
 #include "session/relay/relay.h"
 
+/* Note whether a text of the client, which ends at its first NUL, may be SET ... TO DEFAULT. */
+void restore_note_text(const struct relay_run *run, const char *text, size_t length);
+
 /*
- * For a whole CommandComplete of a paired server: if its tag is RESET or DISCARD ALL, and the
- * client has startup parameters, change the rules of the server to relay_reset_server.
+ * For a whole CommandComplete of a paired server: if its tag is RESET or DISCARD ALL, or SET behind
+ * such a text, and the client has startup parameters, change the rules of the server to
+ * relay_reset_server.
  */
 void restore_note_command(const struct relay_run *run);
 

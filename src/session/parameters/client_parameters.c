@@ -52,14 +52,6 @@ static bool is_ignored(const struct registry *registry, const char *name, bool i
 		(in_options && text_list_has(ignored, "options"));
 }
 
-/* Parameters of a transaction have no effect at the start of a session. */
-static bool has_no_effect(const char *name)
-{
-	return strcasecmp(name, "transaction_isolation") == 0 ||
-		strcasecmp(name, "transaction_read_only") == 0 ||
-		strcasecmp(name, "transaction_deferrable") == 0;
-}
-
 /* Does the configuration allow to follow the parameter? `seed` cannot be reset in a session. */
 static bool may_follow(const struct registry *registry, const char *name)
 {
@@ -105,7 +97,7 @@ static enum drafted take_setting(struct client_link *client, struct parameter_dr
 		return DRAFTED;
 	if (!may_follow(registry, name))
 		return DRAFTED_NOT;
-	if (has_no_effect(name))
+	if (parameter_is_of_transaction(name))
 		return DRAFTED;
 	return follow(client, draft, present_name(name), value, in_options);
 }

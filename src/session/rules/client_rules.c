@@ -7,6 +7,7 @@
 #include "session/relay/pair.h"
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
+#include "session/rules/restore.h"
 #include "session/state/changes.h"
 #include "session/state/refusal.h"
 #include "session/statements/prepare.h"
@@ -101,6 +102,7 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 	bool known = false;
 	enum verdict verdict;
 
+	restore_note_text(run, (const char *)text, length);
 	if (run->server->link.pool->session_state == SESSION_STATE_IGNORE)
 		return judge(run);
 	/* Words behind what has arrived would be missed. */

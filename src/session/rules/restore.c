@@ -2,6 +2,7 @@
 #include "session/rules/restore.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "model/statistics/client_group.h"
 #include "session/parameters/restore_query.h"
@@ -17,13 +18,35 @@ enum { RESTORE_ATTEMPTS = 2 };
 
 /* --- what has to be restored -------------------------------------------------------------- */
 
+void restore_note_text(const struct relay_run *run, const char *text, size_t length)
+{
+	static const char word[] = "default";
+
+	if (!run->client->asked)
+		return;
+	for (; length >= sizeof(word) - 1 && *text != '\0'; text++, length--) {
+		if (strncasecmp(text, word, sizeof(word) - 1) == 0) {
+			run->server->sets_default = true;
+			return;
+		}
+	}
+}
+
+/* Does the tag say that parameters may have been reset? */
+static bool resets(const struct relay_run *run)
+{
+	return relay_has_tag(run, "RESET") || relay_has_tag(run, "DISCARD ALL") ||
+		(run->server->sets_default && relay_has_tag(run, "SET"));
+}
+
 void restore_note_command(const struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
 	if (!run->client || !run->client->asked || server->task != SERVER_TASK_NONE ||
-		!(relay_has_tag(run, "RESET") || relay_has_tag(run, "DISCARD ALL")))
+		!resets(run))
 		return;
+	server->sets_default = false;
 	server->restores = RESTORE_ATTEMPTS;
 	server_set_task(server, SERVER_TASK_WATCH_RESET);
 }

@@ -38,7 +38,7 @@ static bool note_command(struct relay_run *run, const struct session_command *co
 	/* SET SESSION AUTHORIZATION changes the role too. */
 	if (command->verb != SESSION_SET || strcmp(name, "session_authorization") == 0)
 		return false;
-	if (is_reported(run->server, name))
+	if (is_reported(run->server, name) || !parameter_may_follow(name))
 		return true;
 	/* The server's spelling of a role is that of its catalog; others it takes as they are. */
 	if (!add(run->server, command))

@@ -144,7 +144,9 @@ static bool read_settings(const struct server_link *server, struct parameter_val
 	while (next_row(&server->kept, &at, &row)) {
 		const int index = row.letter == 'S' ? parameter_index(table, row.name) : -1;
 
-		if (row.letter != 'S' || (index >= 0 && values->tracked[index]))
+		/* PostgreSQL 18 lists parameters of a transaction as those of the session. */
+		if (row.letter != 'S' || (index >= 0 && values->tracked[index]) ||
+			!parameter_may_follow(row.name))
 			continue;
 		if (!parameter_values_follow(values, row.name, row.value))
 			return false;
