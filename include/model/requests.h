@@ -35,8 +35,9 @@ enum request_action {
 
 	REQUEST_ACTION = 0x0f, /* mask of the above */
 	REQUEST_NOTED = 0x10, /* it has an operation: see model/server_statements */
-	REQUEST_BARRED = 0x40, /* made to fail: see session/state/refusal */
 	REQUEST_KNOWN = 0x20, /* a SET whose effect is known: see session/state/changes */
+	REQUEST_BARRED = 0x40, /* made to fail: see session/state/refusal */
+	REQUEST_UNNAMED = 0x80, /* it uses the unnamed statement under our name */
 };
 
 struct request {

@@ -29,6 +29,16 @@
 /* Size of the name on servers: `PGBOUNCER_` and the id. */
 enum { STATEMENT_NAME_SIZE = 32 };
 
+/* A power of two: texts that share a place are counted together. */
+enum { STATEMENT_SEEN = 4096 };
+
+/* Whether statement_is_repeatable() has read the text. */
+enum statement_repeatable {
+	STATEMENT_UNKNOWN,
+	STATEMENT_REPEATABLE,
+	STATEMENT_NOT_REPEATABLE,
+};
+
 struct statement {
 	UT_hash_handle by_content;
 	TAILQ_ENTRY(statement) unused; /* without references, until the end of the turn */
@@ -43,6 +53,7 @@ struct statement {
 	uint8_t shape; /* number of times that its result columns have changed */
 	session_topics topics; /* that its text may change: see wire/suspicion */
 	bool may_name; /* it may name another statement: EXECUTE, EXPLAIN, CREATE, PREPARE */
+	uint8_t repeatable; /* enum statement_repeatable */
 	uint32_t length; /* of the content */
 	uint32_t name_size; /* of `name`, with its NUL */
 	char name[STATEMENT_NAME_SIZE]; /* on servers */
@@ -67,6 +78,9 @@ struct statement_table {
 	uint64_t last_id;
 	uint64_t bytes; /* of all statements, and of the clients' names for them */
 	uint64_t count;
+	/* How often texts came, by their hashes: see statement_is_repeated(). */
+	uint8_t seen[STATEMENT_SEEN];
+	uint32_t seen_count; /* since they were halved */
 };
 
 /* Initialise an empty table. The keyed hash, and the loop, must outlive it. */
@@ -109,6 +123,18 @@ bool statement_is_content(const void *content, size_t length);
  */
 void statement_append_sql(
 	struct buffer *buffer, const char *rest, size_t length, const char *search_path);
+
+/*
+ * Returns whether it is a query that does not change the session, and whose text means the same in all
+ * sessions. The text is read once.
+ */
+bool statement_is_repeatable(struct statement *statement);
+
+/*
+ * Count that its text came once more. Returns whether it has come several times of late, so that a plan
+ * for it is likely to be used again; never false for a text that comes all the time.
+ */
+bool statement_is_repeated(struct statement *statement);
 
 /* Returns whether it is prepared by SQL. */
 bool statement_is_sql(const struct statement *statement);

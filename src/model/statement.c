@@ -169,6 +169,60 @@ void statement_unref(struct statement *statement)
 	loop_defer(table->loop, &table->freeing, free_all_unused);
 }
 
+/*
+ * Is it a query of which each character means the same in all sessions? Those beyond ASCII depend on
+ * client_encoding, and a backslash on standard_conforming_strings.
+ */
+static bool read_repeatable(const char *text, size_t length)
+{
+	static const char *const words[] = {
+		"select", "insert", "update", "delete", "with", "values", "merge"};
+	struct sql_scanner scanner;
+	size_t at = 0;
+
+	sql_scanner_init(&scanner, text, length, false);
+	while (at < sizeof(words) / sizeof(*words) && !sql_scanner_match(&scanner, words[at]))
+		at++;
+	if (at == sizeof(words) / sizeof(*words))
+		return false;
+	for (at = 0; at < length && text[at] != '\0'; at++) {
+		if ((unsigned char)text[at] >= 0x80 || text[at] == '\\')
+			return false;
+	}
+	return true;
+}
+
+bool statement_is_repeatable(struct statement *statement)
+{
+	if (statement->repeatable == STATEMENT_UNKNOWN)
+		statement->repeatable = statement->topics == 0 &&
+				read_repeatable(statement_text(statement), statement->length)
+			? STATEMENT_REPEATABLE
+			: STATEMENT_NOT_REPEATABLE;
+	return statement->repeatable == STATEMENT_REPEATABLE;
+}
+
+/* Times that a text has to come, and all texts together before the counts are halved. */
+enum { REPEATED = 3, SEEN_MOST = 16 * STATEMENT_SEEN };
+
+static void halve_seen(struct statement_table *table)
+{
+	for (size_t i = 0; i < STATEMENT_SEEN; i++)
+		table->seen[i] /= 2;
+	table->seen_count = 0;
+}
+
+bool statement_is_repeated(struct statement *statement)
+{
+	struct statement_table *table = statement->table;
+	uint8_t *seen = &table->seen[statement->by_content.hashv & (STATEMENT_SEEN - 1)];
+
+	if (++table->seen_count > SEEN_MOST)
+		halve_seen(table);
+	*seen += *seen < UINT8_MAX;
+	return *seen >= REPEATED;
+}
+
 void statement_append_sql(
 	struct buffer *buffer, const char *rest, size_t length, const char *search_path)
 {

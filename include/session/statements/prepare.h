@@ -220,6 +220,13 @@ static inline const char *prepare_text_at(
 	return (const char *)text;
 }
 
+/*
+ * Replace the beginning of the Bind, up to the end of the statement's name, by copies of several
+ * pieces: the portal's name, which is lent, and `size` bytes of another name of a statement.
+ */
+void prepare_replace_name(struct relay_run *run, const char *portal, size_t portal_size,
+	const char *name, size_t name_size, size_t size);
+
 /* Insert a Parse of the statement under this name. */
 void prepare_insert_parse(struct relay_run *run, const struct statement *statement,
 	const char *name, size_t name_size);

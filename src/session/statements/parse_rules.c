@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The judge of Parse in transaction and statement mode. */
+#include "session/statements/cached_unnamed.h"
 #include "session/statements/prepare.h"
 #include "session/statements/statements.h"
 
@@ -210,9 +211,11 @@ static bool note_deallocate(struct relay_run *run, const char *text, bool *is_tr
 
 static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 {
+	const size_t length = run->frame.total - FRAME_HEADER_SIZE - 1;
 	struct client_link *client = run->client;
 	unsigned action = REQUEST_FORWARD;
-	bool is_tracked;
+	bool is_tracked = false;
+	enum verdict verdict;
 
 	if (!prepare_has_room(run))
 		return prepare_hold_back(run);
@@ -222,10 +225,12 @@ static enum verdict parse_unnamed(struct relay_run *run, const char *name)
 		discard_unnamed(run);
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	}
-	if (!statement_is_content(name + 1, run->frame.total - FRAME_HEADER_SIZE - 1))
-		is_tracked = false;
-	else if (!note_deallocate(run, name + 1, &is_tracked))
-		return prepare_out_of_memory(run);
+	if (statement_is_content(name + 1, length)) {
+		if (!note_deallocate(run, name + 1, &is_tracked))
+			return prepare_out_of_memory(run);
+		if (cached_unnamed_parse(run, name + 1, length, &verdict))
+			return verdict;
+	}
 	/*
 	 * Without requests in flight there is no error that could let the server skip this
 	 * Parse.

@@ -39,6 +39,16 @@ enum verdict prepare_refuse(struct relay_run *run, enum request_action action)
 	return RELAY_DROP;
 }
 
+void prepare_replace_name(struct relay_run *run, const char *portal, size_t portal_size,
+	const char *name, size_t name_size, size_t size)
+{
+	prepare_put_header(relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND,
+		run->frame.total - 1 - name_size + size);
+	relay_insert_lent(run, portal, portal_size);
+	relay_insert(run, name, size);
+	relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
+}
+
 const char *prepare_long_text_at(const struct relay_run *run, size_t offset, size_t *size)
 {
 	const uint8_t *body = run->at + FRAME_HEADER_SIZE;

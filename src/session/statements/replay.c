@@ -234,7 +234,7 @@ static bool correct_noted(struct server_link *server, const struct report *repor
 		outdate_plans(server);
 		return false;
 	}
-	if (first->action != REQUEST_FORWARD ||
+	if ((first->action & ~REQUEST_UNNAMED) != REQUEST_FORWARD ||
 		(first->type != PQ_BIND && first->type != PQ_DESCRIBE))
 		return false;
 	outdate_plans(server);
@@ -259,6 +259,9 @@ static bool needs_error(const struct relay_run *run)
 	const struct requests *requests = &run->server->requests;
 	const struct client_statements *known = run->client ? run->client->statements : NULL;
 
+	/* A client that uses the unnamed statement has prepared it again. */
+	if (requests_first(requests)->action & REQUEST_UNNAMED)
+		return false;
 	return requests_first(requests)->type == PQ_BIND && (!known || known->remembers) &&
 		(requests->count < 2 || requests_at(requests, 1)->type != PQ_DESCRIBE);
 }

@@ -3,6 +3,7 @@
 
 #include "model/statements_in_flight.h"
 #include "session/relay/relay_rules.h"
+#include "session/statements/cached_unnamed.h"
 #include "session/statements/prepare.h"
 #include "session/statements/sql_statements.h"
 #include "session/statements/suspect.h"
@@ -73,6 +74,7 @@ static enum verdict use_passing(struct relay_run *run)
 static enum verdict use_unnamed(struct relay_run *run, size_t values)
 {
 	const struct server_link *server = run->server;
+	enum verdict verdict;
 	bool has;
 
 	if (server->unnamed_passing)
@@ -85,6 +87,8 @@ static enum verdict use_unnamed(struct relay_run *run, size_t values)
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	if (!has && !run->client->unnamed)
 		return prepare_refuse(run, REQUEST_UNKNOWN);
+	if (!has && cached_unnamed_use(run, values, &verdict))
+		return verdict;
 	if (!has)
 		prepare_unnamed(run);
 	run->replayable = true;
@@ -132,17 +136,6 @@ static inline const struct statement *have_on_server(struct relay_run *run,
 	return NULL;
 }
 
-/* Replace the beginning of the Bind, up to the statement's name, by copies of several pieces. */
-static void replace_name(struct relay_run *run, const char *portal, size_t portal_size,
-	const char *name, size_t name_size, size_t size)
-{
-	prepare_put_header(relay_insert_room(run, FRAME_HEADER_SIZE), PQ_BIND,
-		run->frame.total - 1 - name_size + size);
-	relay_insert_lent(run, portal, portal_size);
-	relay_insert(run, name, size);
-	relay_skip_front(run, FRAME_HEADER_SIZE + portal_size + name_size);
-}
-
 _Static_assert(
 	(int)STATEMENT_NAME_SIZE <= (int)RELAY_SPARE, "a name is copied with all of its array");
 
@@ -176,7 +169,7 @@ __attribute__((always_inline)) static inline enum verdict bind_named(struct rela
 		memcpy(front + FRAME_HEADER_SIZE + portal_size, statement->name,
 			sizeof(statement->name));
 	} else {
-		replace_name(run, portal, portal_size, statement->name, name_size,
+		prepare_replace_name(run, portal, portal_size, statement->name, name_size,
 			statement->name_size);
 	}
 	run->client->link.pool->stats.current.binds++;
@@ -199,7 +192,7 @@ static bool binds_carrier(struct relay_run *run, const struct statement *stateme
 		return false;
 	if (*verdict != RELAY_PASS)
 		return true;
-	replace_name(run, portal, portal_size, carrier, name_size, strlen(carrier) + 1);
+	prepare_replace_name(run, portal, portal_size, carrier, name_size, strlen(carrier) + 1);
 	*verdict = prepare_pass_request(run, REQUEST_FORWARD);
 	return true;
 }
