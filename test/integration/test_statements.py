@@ -44,6 +44,15 @@ def one(new_pooler):
     return new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
 
 
+@pytest.fixture
+def shared_table(shared_cluster):
+    """A table with one row."""
+    shared_cluster.ask("main", "DROP TABLE IF EXISTS planned; CREATE TABLE planned AS SELECT 1 AS a")
+    shared_cluster.ask("main", "GRANT ALL ON planned TO PUBLIC; ALTER TABLE planned OWNER TO app")
+    yield "planned"
+    shared_cluster.ask("main", "DROP TABLE planned")
+
+
 def hold(pooler):
     """Take a server from the pool for a while."""
     client = pooler.client()
@@ -1158,3 +1167,129 @@ def test_messages_sent_after_it_in_the_extended_protocol_prepare_anew(one, sql):
     )
     assert answered(client).error is None
     assert answered(client).rows == [["shared"]]
+
+
+# ------------------------------------------------------------------------------------------------
+# Unnamed statements that are planned once
+
+
+@pytest.fixture
+def caching(new_pooler):
+    """A pooler with one server for all that plans repeated unnamed statements once."""
+    return new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "cache_unnamed": 1}
+    )
+
+
+def unnamed(client, sql, values=(), *more):
+    """Parse, Bind and Execute of the unnamed statement in one batch."""
+    return ask(client, wire.parse(sql), wire.bind(values), *more, wire.execute())
+
+
+def repeat(client, sql, values=(), times=3):
+    for _ in range(times):
+        result = unnamed(client, sql, values, wire.describe())
+        assert result.types == "12TDCZ", result.error
+    return result.rows
+
+
+@pytest.mark.setting("cache_unnamed")
+def test_repeated_unnamed_statements_are_planned_once(caching):
+    one, two = caching.client(), caching.client()
+    sql = "SELECT $1::int + 1"
+    assert repeat(one, sql, ["1"]) == [["2"]]
+    assert [row[1] for row in prepared(one)] == [sql]
+    parses = counts(caching)[1]
+    assert repeat(one, sql, ["2"], 5) == [["3"]]
+    assert repeat(two, sql, ["3"], 2) == [["4"]]
+    assert counts(caching)[1] == parses
+    # The text says what is meant, in whatever way it is used.
+    assert ask(two, wire.parse(sql)).types == "1Z"
+    assert run(one, "", ["5"]) == [["6"]]
+    assert run(two, "", ["4"]) == [["5"]]
+    described = ask(two, wire.parse(sql), wire.describe("S"))
+    assert described.types == "1tTZ"
+    assert ask(two, wire.parse(sql), wire.bind(["1", "2"])).error.sqlstate == "08P01"
+    assert unnamed(two, sql, ["6"]).rows == [["7"]]
+
+
+@pytest.mark.setting("cache_unnamed")
+def test_unnamed_statements_are_sent_as_they_are_by_default(one):
+    client = one.client()
+    repeat(client, "SELECT 1", times=6)
+    assert prepared(client) == []
+
+
+@pytest.mark.setting("cache_unnamed")
+@pytest.mark.parametrize("sql", [
+    "SELECT 'a\\b'", "SELECT 'é'", "SELECT set_config('app.a', 'x', false)",
+    "SHOW work_mem", "EXPLAIN SELECT 1", f"SELECT 1 /* {'x' * 70000} */",
+])
+def test_what_depends_on_the_session_is_not_cached(caching, sql):
+    client = caching.client()
+    for _ in range(4):
+        assert unnamed(client, sql).error is None
+    assert prepared(client) == []
+
+
+@pytest.mark.setting("cache_unnamed")
+def test_a_cached_plan_follows_the_schema(caching, shared_table):
+    client = caching.client()
+    sql = f"SELECT * FROM {shared_table}"
+    for _ in range(3):
+        assert unnamed(client, sql, (), wire.describe()).rows == [["1"]]
+    assert len(prepared(client)) == 1
+    client.query(f"ALTER TABLE {shared_table} ADD b text DEFAULT 'x'")
+    assert unnamed(client, sql).rows == [["1", "x"]]
+    assert unnamed(client, sql, (), wire.describe()).rows == [["1", "x"]]
+
+
+@pytest.mark.setting("cache_unnamed")
+def test_a_cached_plan_is_not_used_beside_a_temporary_table(new_pooler, shared_table):
+    pooler = new_pooler({
+        "pool_mode": "transaction", "default_pool_size": 1, "max_pinned": 1, "cache_unnamed": 1,
+    })
+    client = pooler.client()
+    sql = f"SELECT * FROM {shared_table}"
+    for _ in range(4):
+        assert unnamed(client, sql).rows == [["1"]]
+    client.query(f"CREATE TEMP TABLE {shared_table} AS SELECT 2 AS a")
+    assert unnamed(client, sql).rows == [["2"]]
+    client.query("BEGIN")
+    assert unnamed(client, sql).rows == [["2"]]
+    client.query(f"DROP TABLE pg_temp.{shared_table}; COMMIT")
+    assert unnamed(client, sql).rows == [["1"]]
+
+
+@pytest.mark.setting("cache_unnamed")
+def test_a_cached_statement_fails_in_a_failed_transaction(caching):
+    client = caching.client()
+    repeat(client, "SELECT 1", times=4)
+    client.query("BEGIN")
+    assert unnamed(client, "SELECT 1/0").error.sqlstate == "22012"
+    failed = unnamed(client, "SELECT 1")
+    assert (failed.types, failed.error.sqlstate) == ("EZ", "25P02")
+    client.query("ROLLBACK")
+    # Of several batches in one write, and of one batch behind an error.
+    client.send(
+        wire.query("BEGIN"), wire.query("SELECT 1/0"),
+        wire.parse("SELECT 1"), wire.bind(), wire.execute(), wire.sync(),
+        wire.query("ROLLBACK"),
+    )
+    assert [answered(client).types for _ in range(4)] == ["CZ", "EZ", "EZ", "CZ"]
+    skipped = ask(
+        client, wire.parse("SELECT 1/0", "x"), wire.bind((), "x"), wire.execute(),
+        wire.parse("SELECT 1"), wire.bind(), wire.execute(),
+    )
+    assert (skipped.types, skipped.error.sqlstate) == ("1EZ", "22012")
+    assert unnamed(client, "SELECT 1").rows == [["1"]]
+
+
+@pytest.mark.setting("cache_unnamed")
+def test_the_unnamed_statement_before_a_skipped_one_is_still_there(caching):
+    client = caching.client()
+    for sql in ("SELECT 1", "SELECT 2"):
+        repeat(client, sql, times=4)
+    assert ask(client, wire.parse("SELECT 1")).types == "1Z"
+    ask(client, wire.bind((), "none"), wire.parse("SELECT 2"))
+    assert run(client, "") == [["1"]]

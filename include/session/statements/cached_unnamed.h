@@ -9,7 +9,7 @@
 
 #include "session/statements/prepare.h"
 
-/* As cached_unnamed_parse(), with cache_unnamed. Private. */
+/* As cached_unnamed_parse(), with cache_unnamed or in a replay. Private. */
 bool cached_unnamed_parse_it(
 	struct relay_run *run, const char *content, size_t length, enum verdict *verdict);
 
@@ -23,7 +23,7 @@ bool cached_unnamed_use_it(struct relay_run *run, size_t values, enum verdict *v
 static inline bool cached_unnamed_parse(
 	struct relay_run *run, const char *content, size_t length, enum verdict *verdict)
 {
-	return prepare_settings(run)->cache_unnamed &&
+	return (prepare_settings(run)->cache_unnamed || run->answered > 0) &&
 		cached_unnamed_parse_it(run, content, length, verdict);
 }
 

@@ -15,6 +15,16 @@ static bool may_use_plans(const struct relay_run *run)
 	return prepare_tracks(run) && !((server->pins | server->suspected) & TOPIC_TEMPORARY);
 }
 
+/*
+ * A Parse fails in a failed transaction. So pgusher answers only those in a batch that is known to
+ * begin otherwise: the server has answered all requests before it.
+ */
+static bool may_answer(const struct relay_run *run)
+{
+	return run->in_flight == 0 && !run->batch &&
+		(run->status == READY_IDLE || run->status == READY_IN_TRANSACTION);
+}
+
 static bool is_there(const struct relay_run *run, struct statement *statement)
 {
 	return run->server->statements &&
@@ -40,20 +50,9 @@ static void answer(struct relay_run *run, struct statement *statement)
 	query_clocks_start(client);
 }
 
-/* The Parse of a replay whose answer the client has got. Takes over the reference. */
-static void take_again(struct relay_run *run, struct statement *statement)
-{
-	prepare_set_unnamed(run->client, statement);
-	run->server->unnamed_passing = false;
-}
-
 /* Prepare it under our name unless it is there. Takes over the reference. */
 static enum verdict parse_once(struct relay_run *run, struct statement *statement)
 {
-	if (prepare_was_answered(run)) {
-		take_again(run, statement);
-		return RELAY_DROP;
-	}
 	if (!prepare_if_absent(run, statement) || !prepare_open_table(run)) {
 		statement_unref(statement);
 		return prepare_out_of_memory(run);
@@ -62,19 +61,41 @@ static enum verdict parse_once(struct relay_run *run, struct statement *statemen
 	return RELAY_DROP;
 }
 
+/* May a Parse of this length be answered? Else it is sent as it is. */
+static bool may_be_cached(const struct relay_run *run, size_t length)
+{
+	return length <= LENGTH_MAX && may_answer(run) && may_use_plans(run) &&
+		prepare_is_affordable(run, length);
+}
+
+/* The Parse of a replay whose answer the client has got. */
+static enum verdict take_again(struct relay_run *run, const char *content, size_t length)
+{
+	struct statement *statement = statement_open(prepare_table(run), content, length);
+
+	if (!statement)
+		return prepare_out_of_memory(run);
+	prepare_set_unnamed(run->client, statement);
+	run->server->unnamed_passing = false;
+	return RELAY_DROP;
+}
+
 bool cached_unnamed_parse_it(
 	struct relay_run *run, const char *content, size_t length, enum verdict *verdict)
 {
 	struct statement *statement;
 
-	if (length > LENGTH_MAX || !may_use_plans(run) || !prepare_is_affordable(run, length))
-		return false;
-	statement = statement_open(prepare_table(run), content, length);
+	if (prepare_was_answered(run)) {
+		*verdict = take_again(run, content, length);
+		return true;
+	}
+	statement = may_be_cached(run, length)
+		? statement_open(prepare_table(run), content, length)
+		: NULL;
 	if (!statement)
 		return false;
 	if (!statement_is_repeatable(statement) ||
-		!(run->answered > 0 || is_there(run, statement) ||
-			statement_is_repeated(statement))) {
+		!(is_there(run, statement) || statement_is_repeated(statement))) {
 		statement_unref(statement);
 		return false;
 	}

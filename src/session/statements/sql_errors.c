@@ -57,7 +57,7 @@ static size_t find_name(
 	length = sizeof(front) - 1 + strspn(text + sizeof(front) - 1, "0123456789");
 	/* The first one in flight is about what has failed now. */
 	*theirs = statements_name_in_flight(difference->server, text, length);
-	if (!*theirs)
+	if (!*theirs && difference->names)
 		*theirs = client_statements_name_of(difference->names, text, length);
 	return *theirs ? length : 0;
 }
@@ -155,17 +155,28 @@ static bool has_name(const struct relay_run *run)
 	return memmem(run->at, run->frame.total, "PGBOUNCER_", sizeof("PGBOUNCER_") - 1);
 }
 
+/* Is it about the client's unnamed statement under our name? */
+static bool uses_unnamed(const struct relay_run *run)
+{
+	return run->client->unnamed &&
+		requests_first(&run->server->requests)->action & REQUEST_UNNAMED;
+}
+
 enum verdict sql_errors_judge(struct relay_run *run)
 {
 	const struct request *first = requests_first(&run->server->requests);
 	const struct statement_operation *operation = statements_oldest(run->server);
 	struct difference difference = {0};
 
-	if (!run->client || !run->client->statements || !run->whole || !first)
+	if (!run->client || !run->whole || !first ||
+		!(run->client->statements || uses_unnamed(run)))
 		return RELAY_PASS;
 	difference.server = run->server;
 	difference.names = run->client->statements;
-	if (is_carried(first)) {
+	if (uses_unnamed(run)) {
+		difference.carrier = run->client->unnamed->name;
+		difference.theirs = "";
+	} else if (is_carried(first)) {
 		difference.is_elsewhere = true;
 	} else if (operation && operation->client && first->type == PQ_QUERY) {
 		difference.carrier = link_registry(run->from)->statements.carrier;
