@@ -39,6 +39,7 @@ struct cap {
 	struct cap_servers idle; /* IDLE and STALE servers, the one longest unused first */
 	struct cap_queue waiting; /* pools in order of their load, then of their wait */
 	unsigned servers; /* connections of all its pools, in any state */
+	uint64_t tickets; /* given to pools that waited */
 	uint64_t minima; /* sum of min_pool_size of its pools */
 	enum cap_kind kind : 8;
 	bool is_due; /* in registry.caps_due */
@@ -55,6 +56,7 @@ struct cap_wait {
 	struct cap *cap; /* NULL: the pool does not wait for a place */
 	unsigned load; /* what its load would be with one more server, without the weight */
 	usec_t since; /* its client that has waited longest has waited since then */
+	uint64_t ticket; /* of its cap: the order of pools that are alike */
 	enum cap_kind kind; /* of the cap whose queue it is in, or was in last */
 	usec_t joined; /* when it left the queue of a cap of another kind for this one */
 	struct cap *promised; /* keeps a place for it; NULL: none */

@@ -243,6 +243,19 @@ usec_t pool_longest_wait(const struct pool *pool, usec_t now);
 /* Drop the welcome: the next client login waits until a server has logged in again. */
 void pool_forget_welcome(struct pool *pool);
 
+/* How much is known of what is left in sessions that are not pinned. */
+enum session_knowledge {
+	SESSIONS_UNKNOWN, /* session_state = ignore: other settings, and all that cannot follow */
+	SESSIONS_SET, /* warn: what cannot follow */
+	SESSIONS_KNOWN, /* error, follow: nothing is left */
+};
+
+/*
+ * Returns how much is known by the pool's setting. Where it becomes more, by a RELOAD or a takeover,
+ * the servers of before must not be used again.
+ */
+enum session_knowledge pool_knows_sessions(const struct pool *pool);
+
 /* Retire all servers: each is closed with this cause when it is free. */
 void pool_retire_servers(struct pool *pool, enum server_closing cause);
 

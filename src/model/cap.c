@@ -40,7 +40,7 @@ enum cap_claim cap_claim_of(const struct pool *to, const struct pool *from, enum
 	return wants < has ? CAP_CLAIM_BETTER : CAP_CLAIM_EQUAL;
 }
 
-/* The order of the queue: by load, then by wait, then any order that does not change. */
+/* The order of the queue: by load, then by wait, then as they have joined it. */
 static int compare(const struct pool *a, const struct pool *b)
 {
 	const uint64_t load_a = (uint64_t)a->wait.load * b->weight;
@@ -50,7 +50,7 @@ static int compare(const struct pool *a, const struct pool *b)
 		return load_a < load_b ? -1 : 1;
 	if (a->wait.since != b->wait.since)
 		return a->wait.since < b->wait.since ? -1 : 1;
-	return a == b ? 0 : (uintptr_t)a < (uintptr_t)b ? -1 : 1;
+	return a->wait.ticket == b->wait.ticket ? 0 : a->wait.ticket < b->wait.ticket ? -1 : 1;
 }
 
 /* RB_GENERATE_STATIC() uses an attribute that libbsd does not define with glibc. */
@@ -293,6 +293,7 @@ static void set_key(struct pool *pool, enum cap_kind kind, usec_t since)
 {
 	pool->wait.load = pool->places == 0 ? 0 : beyond(pool, kind, pool->places + 1);
 	pool->wait.since = since;
+	pool->wait.ticket = ++cap_of(pool, kind)->tickets;
 }
 
 void cap_wait(struct pool *pool, enum cap_kind kind, usec_t since)

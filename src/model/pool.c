@@ -87,14 +87,44 @@ static enum session_state session_state_of_pool(const struct pool *pool)
 	return pool->registry->process->settings->session_state;
 }
 
+enum session_knowledge pool_knows_sessions(const struct pool *pool)
+{
+	switch (pool->session_state) {
+	case SESSION_STATE_IGNORE:
+		return SESSIONS_UNKNOWN;
+	case SESSION_STATE_WARN:
+		return SESSIONS_SET;
+	case SESSION_STATE_INHERIT:
+	case SESSION_STATE_ERROR:
+	case SESSION_STATE_FOLLOW:
+		break;
+	}
+	return SESSIONS_KNOWN;
+}
+
+/* The sessions of replication are never used again. */
+static void retire_unknown(struct pool *pool)
+{
+	struct pool_walk walk = pool_walk_servers(pool);
+	struct link *link;
+
+	while ((link = pool_walk_next(&walk)) != NULL) {
+		if (!server_of(link)->replication)
+			server_retire(server_of(link), SERVER_CLOSED_RELOAD);
+	}
+}
+
 void pool_reconfigure(struct pool *pool)
 {
+	const enum session_knowledge known = pool_knows_sessions(pool);
 	const int least = pool_min_size(pool);
 	const usec_t lifetime =
 		database_server_lifetime(pool->database, pool->registry->process->settings);
 
 	pool->mode = mode_of(pool);
 	pool->session_state = session_state_of_pool(pool);
+	if (pool_knows_sessions(pool) > known)
+		retire_unknown(pool);
 	pool->lifetime_least = lifetime - lifetime / 10;
 	if (pool->wait.cap)
 		pool_needs_work(pool);

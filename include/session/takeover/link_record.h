@@ -74,6 +74,7 @@ struct link_record {
 	struct link_record_bytes custom_names; /* of a client, each with its NUL */
 	uint64_t suspected, pins; /* of a server: session_topics */
 	uint64_t pinned_age;
+	uint64_t knowledge; /* enum session_knowledge of the server's pool */
 	const char *pinned_by; /* NULL: unknown */
 	struct statement_record statements;
 };

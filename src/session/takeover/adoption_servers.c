@@ -122,6 +122,13 @@ static bool has_moved(const struct server_link *server, const struct link_record
 	return moved;
 }
 
+/* The other process let stay in the session what this one would not know of. */
+static bool is_unknown(const struct server_link *server, const struct link_record *record)
+{
+	return !server->replication &&
+		record->knowledge < (uint64_t)pool_knows_sessions(server->link.pool);
+}
+
 static void take_session_state(struct server_link *server, const struct link_record *record)
 {
 	server->suspected = record->suspected & (TOPICS_ALL | TOPIC_LIBRARY);
@@ -162,7 +169,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 		? (enum server_closing)record->close_cause
 		: SERVER_CLOSED_OTHER;
 	take_session_state(server, record);
-	if (has_moved(server, &record->target))
+	if (has_moved(server, &record->target) || is_unknown(server, record))
 		server_retire(server, SERVER_CLOSED_RELOAD);
 	return (status == 0 || status == 'I' || status == 'T' || status == 'E') &&
 		take_requests(&server->requests, &record->requests) &&

@@ -50,6 +50,7 @@ enum link_tag {
 	TAG_PINS = 67,
 	TAG_PINNED_AGE = 68,
 	TAG_PINNED_BY = 69,
+	TAG_SESSION_STATE = 90,
 	TAG_CUSTOM_NAMES = 70,
 };
 
@@ -196,6 +197,7 @@ static void write_session_state(struct buffer *out, const struct server_link *se
 	const session_topics suspected = (session_topics)(server->suspected |
 		(server->changes_known ? TOPIC_SETTINGS : 0));
 
+	tagged_number(out, TAG_SESSION_STATE, pool_knows_sessions(server->link.pool));
 	if (suspected)
 		tagged_number(out, TAG_SUSPECTED, suspected);
 	if (!server->pins)
@@ -329,6 +331,7 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		NUMBER(TAG_PINNED_AGE, pinned_age)
 		TEXT(TAG_PINNED_BY, pinned_by)
 		BYTES(TAG_CUSTOM_NAMES, custom_names)
+		NUMBER(TAG_SESSION_STATE, knowledge)
 #undef NUMBER
 #undef TEXT
 #undef BYTES

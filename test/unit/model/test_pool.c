@@ -239,6 +239,38 @@ static void test_credential_of_a_login_overrides_the_auth_file(void **state)
 	credential_unref(told);
 }
 
+/* Set session_state; returns whether that has retired the server of before. */
+static bool is_retired(const char *before, const char *after, bool replicates)
+{
+	struct pool *pool = fake_pool("plain", "alice");
+	struct server_link *server;
+	bool retired;
+
+	fake_set("session_state", before);
+	server = endpoint_server(fake_server(pool));
+	server->replication = replicates ? REPLICATION_PHYSICAL : REPLICATION_NONE;
+	fake_set("session_state", after);
+	retired = server->close_needed;
+	server->replication = REPLICATION_NONE;
+	server_close_for(server, REASON_ADMIN_FORCED_DISCONNECT);
+	return retired;
+}
+
+static void test_servers_of_which_too_little_is_known_are_retired(void **state)
+{
+	static const char *const order[] = {"ignore", "warn", "follow"};
+
+	(void)state;
+	for (unsigned from = 0; from < COUNT(order); from++) {
+		for (unsigned to = 0; to < COUNT(order); to++)
+			assert_int_equal(is_retired(order[from], order[to], false), from < to);
+	}
+	assert_false(is_retired("follow", "error", false));
+	assert_false(is_retired("error", "follow", false));
+	assert_true(is_retired("warn", "error", false));
+	assert_false(is_retired("ignore", "follow", true));
+}
+
 static void test_mark_close_needed_retires_all_servers_and_drops_the_welcome(void **state)
 {
 	struct pool *pool = fake_pool("plain", "alice");
@@ -343,6 +375,7 @@ int main(void)
 		TEST(waits_of_the_metrics_are_as_many_as_assignments),
 		TEST(counts_of_a_pool_can_be_added_to_another),
 		TEST(credential_of_a_login_overrides_the_auth_file),
+		TEST(servers_of_which_too_little_is_known_are_retired),
 		TEST(mark_close_needed_retires_all_servers_and_drops_the_welcome),
 		TEST(walk_visits_each_list_in_order_while_links_are_closed),
 		TEST(work_is_queued_once_a_turn),

@@ -125,6 +125,26 @@ static void test_random_orders_of_events_in_statement_mode(void **state)
 	run_mode(2);
 }
 
+/* Whatever ran before it: a failure can be repeated by its seed alone. */
+static void test_a_seed_repeats_its_run(void **state)
+{
+	enum { SEEDS = 12 };
+	uint64_t digests[SEEDS];
+
+	(void)state;
+	if (getenv("SEED"))
+		skip();
+	for (uint64_t seed = 0; seed < SEEDS; seed++) {
+		run(seed + 1);
+		digests[seed] = sim_trace_digest();
+	}
+	for (uint64_t seed = SEEDS; seed-- > 0;) {
+		run(seed + 1);
+		if (sim_trace_digest() != digests[seed])
+			fail_msg("another run with SEED=%u", (unsigned)seed + 1);
+	}
+}
+
 static int end(void **state)
 {
 	(void)state;
@@ -149,6 +169,7 @@ int main(void)
 		cmocka_unit_test_teardown(
 			test_random_orders_of_events_in_transaction_mode, end),
 		cmocka_unit_test_teardown(test_random_orders_of_events_in_statement_mode, end),
+		cmocka_unit_test_teardown(test_a_seed_repeats_its_run, end),
 	};
 
 	signal(SIGABRT, on_abort);

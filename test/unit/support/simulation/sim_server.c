@@ -12,17 +12,17 @@
 
 struct sim_server sim_servers[SIM_SERVERS];
 bool sim_server_one_owner;
+unsigned sim_server_count;
 
 static void take_over(struct endpoint *endpoint)
 {
-	static unsigned numbers;
 	struct sim_server *server = sim_servers;
 
 	while (server->endpoint && server < sim_servers + SIM_SERVERS - 1)
 		server++;
 	assert_null(server->endpoint);
 	*server = (struct sim_server){
-		.endpoint = endpoint, .connecting = true, .number = ++numbers};
+		.endpoint = endpoint, .connecting = true, .number = ++sim_server_count};
 	for (size_t i = 0; i < sizeof(server->key); i++)
 		server->key[i] = (uint8_t)sim_draw();
 	sim_trace("server", server->number, "is connected to", 0, NULL);

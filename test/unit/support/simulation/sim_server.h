@@ -32,6 +32,9 @@ extern struct sim_server sim_servers[SIM_SERVERS];
 /* Each session belongs to one client up to DISCARD ALL. */
 extern bool sim_server_one_owner;
 
+/* Number of servers so far. */
+extern unsigned sim_server_count;
+
 /* Takes over the connections that were launched since the last call. */
 void sim_server_collect(void);
 

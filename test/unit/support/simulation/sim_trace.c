@@ -15,16 +15,24 @@ static struct {
 	char text[160];
 } steps[STEPS_KEPT];
 
-static uint64_t count, running_seed;
+static uint64_t count, running_seed, digest;
 static const char *running_settings;
 static bool running;
 
 void sim_trace_begin(uint64_t seed, const char *settings)
 {
 	count = 0;
+	digest = 0;
 	running_seed = seed;
 	running_settings = settings;
 	running = true;
+}
+
+/* FNV-1a. */
+static void digest_bytes(const void *bytes, size_t length)
+{
+	for (const uint8_t *at = bytes; length > 0; at++, length--)
+		digest = (digest ^ *at) * UINT64_C(0x100000001b3);
 }
 
 void sim_trace(const char *endpoint, unsigned number, const char *action, long amount,
@@ -37,6 +45,11 @@ void sim_trace(const char *endpoint, unsigned number, const char *action, long a
 	steps[at].number = number;
 	steps[at].amount = amount;
 	text_copy(steps[at].text, sizeof(steps[at].text), text ? text : "");
+	digest_bytes(endpoint, strlen(endpoint));
+	digest_bytes(&number, sizeof(number));
+	digest_bytes(action, strlen(action));
+	digest_bytes(&amount, sizeof(amount));
+	digest_bytes(steps[at].text, strlen(steps[at].text));
 }
 
 void sim_trace_message(const char *endpoint, unsigned number, const char *action,
@@ -79,4 +92,9 @@ bool sim_trace_print(void)
 uint64_t sim_trace_steps(void)
 {
 	return count;
+}
+
+uint64_t sim_trace_digest(void)
+{
+	return digest;
 }

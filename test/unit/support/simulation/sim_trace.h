@@ -33,4 +33,7 @@ bool sim_trace_print(void);
 /* The number of steps since sim_trace_begin(). */
 uint64_t sim_trace_steps(void);
 
+/* A digest of these steps: two runs with one seed have the same. */
+uint64_t sim_trace_digest(void);
+
 #endif

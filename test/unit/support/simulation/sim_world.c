@@ -27,6 +27,8 @@ static uint8_t old_keys[OLD_KEYS][32]; /* keys of closed clients */
 static char settings[2048];
 static struct janitor janitor;
 static bool is_running;
+static bool was_paused; /* in the last step, with so many active servers: */
+static unsigned active_before;
 
 /* --- set-up ------------------------------------------------------------------------------- */
 
@@ -101,7 +103,8 @@ void sim_world_begin(uint64_t seed, const char *pool_mode)
 	janitor_start(&janitor, &fake_registry, NULL);
 	sim_server_one_owner = strcmp(pool_mode, "session") == 0;
 	memset(old_keys, 0, sizeof(old_keys));
-	numbers = 0;
+	numbers = sim_server_count = 0;
+	was_paused = false;
 	is_running = true;
 }
 
@@ -277,8 +280,6 @@ static void count_state(const struct pool *pool)
 
 static void check_active_pools(void)
 {
-	static unsigned before;
-	static bool was_paused;
 	const bool is_paused = fake_registry.process->operation == OPERATION_PAUSED;
 	const struct pool *pool;
 	unsigned active = 0;
@@ -288,9 +289,9 @@ static void check_active_pools(void)
 		count_state(pool);
 		active += pool->server_count[SERVERS_ACTIVE];
 	}
-	assert_true(!is_paused || !was_paused || active <= before);
+	assert_true(!is_paused || !was_paused || active <= active_before);
 	was_paused = is_paused;
-	before = active;
+	active_before = active;
 }
 
 static void check_everything(void)
