@@ -111,6 +111,7 @@ struct client_link {
 	bool admin; /* on the console: may use commands that change something */
 	enum client_step step : 8; /* set by client_set_step() only */
 	bool ring_full; /* not read until the server has answered some requests */
+	bool refused; /* a server has refused its parameters: SETs are sent alone until one takes them */
 	enum startup_replication replication : 8; /* of its StartupMessage */
 };
 

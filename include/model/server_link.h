@@ -153,6 +153,14 @@ struct server_link {
 	 */
 	bool sync_reused, sync_canceled;
 	uint8_t limits_asked; /* time limits that our SETs ask for, and that have not come */
+	/*
+	 * Their RESETs that have not succeeded yet, of what another client has SET; with
+	 * connect_query behind them they never reach 0.
+	 */
+	uint16_t sync_resets;
+	bool sync_refused; /* the server has refused one of them: see parameters/parameter_sync */
+	/* A reference: what they set if that is not what the client has now; NULL: it is. */
+	struct parameters *sync_target;
 	bool altered; /* a client has run SET, and may have left a time limit in the session */
 	usec_t altered_by; /* the query_start of the client when it ran that SET; 0: not known */
 	enum batch_progress batch_progress : 8;

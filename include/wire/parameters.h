@@ -144,6 +144,13 @@ struct parameters *parameters_doubt(
 	struct parameter_table *table, const struct parameters *server);
 
 /*
+ * The same after SETs of ours for `client`, of which some may have taken effect: what either of
+ * them follows is in doubt. Also NULL if there would be too many followed names.
+ */
+struct parameters *parameters_doubt_both(struct parameter_table *table,
+	const struct parameters *server, const struct parameters *client);
+
+/*
  * Returns `set` with another value for a followed parameter; the same set if it does not
  * follow that parameter. The name may be in any letter case. Reference and NULL as for
  * parameters_with().

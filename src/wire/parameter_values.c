@@ -150,6 +150,23 @@ struct parameters *parameters_doubt(
 	return parameter_values_intern(table, &values);
 }
 
+struct parameters *parameters_doubt_both(struct parameter_table *table,
+	const struct parameters *server, const struct parameters *client)
+{
+	struct parameter_values values, other;
+	unsigned i;
+
+	parameter_values_read(server, &values);
+	parameter_values_read(client, &other);
+	for (i = 0; i < values.count; i++)
+		values.followed[i].value = NULL;
+	for (i = 0; i < other.count; i++) {
+		if (!parameter_values_follow(&values, other.followed[i].name, NULL))
+			return NULL;
+	}
+	return parameter_values_intern(table, &values);
+}
+
 struct parameters *parameters_follow_also(struct parameter_table *table,
 	const struct parameters *set, const char *name, const char *value)
 {

@@ -12,8 +12,6 @@ from support.process import wait_until
 from support.servers.pooler import is_sanitized
 from support.session_state import places
 
-# What is not as it must be yet: these tests fail, and are told if they pass.
-REFUSED = pytest.mark.xfail(strict=True, reason="the client is closed with 08P01 instead")
 
 # The size of a very long text.
 LARGE = int(os.environ.get("PGUSHER_TEST_LARGE", 100_000_000))
@@ -270,7 +268,6 @@ def passing_role(stage):
         stage.ask("main", "DROP OWNED BY passing; DROP ROLE passing")
 
 
-@REFUSED
 @pytest.mark.parametrize("ending, sqlstate", [
     ("DROP OWNED BY passing; DROP ROLE passing", "22023"),
     ("REVOKE passing FROM app", "42501"),
@@ -308,17 +305,16 @@ def test_a_setting_of_a_library_follows_to_servers_with_and_without_it(trio):
         assert current(one, "plpgsql.check_asserts") == "off"
 
 
-@REFUSED
 def test_a_value_that_a_servers_library_refuses_is_an_error_there(trio):
     one, two, three = trio
-    one.query("SET plpgsql.variable_conflict = 'bogus'")
+    one.query("SET plpgsql.extra_errors = 'bogus'")
     with held(two):
         three.query("DO $$ BEGIN NULL; END $$")
         with pytest.raises(ServerError) as refused:
             one.query("SELECT 1")
         assert refused.value.sqlstate == "22023"
     assert two.value("SELECT 1") == "1"
-    assert current(two, "plpgsql.variable_conflict") in ("", "error")
+    assert current(two, "plpgsql.extra_errors") in ("", "none")
 
 
 # --- clients that try to fool the pooler's query ----------------------------------------------

@@ -19,7 +19,14 @@
  *
  * If one fails, the rest of that Query is not executed, and the server is in a failed
  * transaction, in which it refuses everything that follows: so the client's messages are not
- * executed with wrong parameters.
+ * executed with wrong parameters. Messages that would leave that transaction and go on are not
+ * sent together with our SETs.
+ *
+ * If a server refuses a SET, such as that of a role that was dropped meanwhile, its error is the
+ * answer to the client's query, and the server is free again: see work/refused_setting. The client
+ * keeps what it wants, and gets an error for each query until a server takes it, or until it sends
+ * a statement that replaces it (parameters/way_out). Messages that were sent with such SETs are
+ * taken back first, and the SETs are sent alone.
  */
 #ifndef PGUSHER_SESSION_PARAMETERS_PARAMETER_SYNC_H
 #define PGUSHER_SESSION_PARAMETERS_PARAMETER_SYNC_H
@@ -63,6 +70,20 @@ void parameter_sync_take_limit(struct server_link *server, const uint8_t *row, s
  * server if that has sent something unrequested.
  */
 void parameter_sync_done(struct server_link *server);
+
+/*
+ * The server has refused a SET: the values on it of what these two follow are unknown. Returns
+ * false when out of memory.
+ */
+bool parameter_sync_doubt(struct client_link *client, struct server_link *server);
+
+/*
+ * Give the server, which is paired with this client and free, these parameters, a reference that
+ * the function takes; the client gets them when that has succeeded, and goes on. Returns false if
+ * they cannot be set: nothing was sent then, or the connection is broken. May close the client.
+ */
+bool parameter_sync_again(
+	struct client_link *client, struct server_link *server, struct parameters *target);
 
 /*
  * The server has certainly executed none of the messages sent with the SETs: the client holds

@@ -23,6 +23,12 @@ enum pairing_result {
 enum pairing_result pairing_take(struct client_link *client);
 
 /*
+ * Let an IDLE client, which holds its messages and is not read, wait for a server behind the
+ * clients that wait already.
+ */
+void pairing_wait(struct client_link *client);
+
+/*
  * Returns the next idle server of the pool that can be used, or NULL. Idle servers that cannot
  * be used are closed.
  */

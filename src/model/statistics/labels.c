@@ -96,6 +96,7 @@ const char *const unsent_ending_labels[UNSENT_ENDINGS] = {
 	[UNSENT_QUEUE_FULL] = "queue_full",
 	[UNSENT_QUERY_WAIT_TIMEOUT] = "query_wait_timeout",
 	[UNSENT_QUERY_TIMEOUT] = "query_timeout",
+	[UNSENT_SETTING_REFUSED] = "setting_refused",
 };
 
 const char *const connect_outcome_labels[CONNECT_OUTCOMES] = {

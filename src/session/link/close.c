@@ -228,7 +228,8 @@ void server_close(struct server_link *server, const struct failure *why)
 	stream_close(&link->stream);
 	link_drop_held(link);
 	parameters_unref(link->parameters);
-	link->parameters = NULL;
+	parameters_unref(server->sync_target);
+	link->parameters = server->sync_target = NULL;
 	requests_clear(&server->requests);
 	if (server->cancel_key) {
 		explicit_bzero(server->cancel_key, server->cancel_key_length);

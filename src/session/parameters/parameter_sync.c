@@ -10,6 +10,7 @@
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
 #include "session/relay/relay_rules.h"
+#include "session/statements/not_executed.h"
 #include "wire/message.h"
 #include "wire/parameter_difference.h"
 #include "wire/parameter_values.h"
@@ -48,12 +49,27 @@ static bool take_followed(struct server_link *server, const struct client_link *
 		parameters_follow(table, server->link.parameters, client->link.parameters));
 }
 
+/* What our SETs set on the server. */
+static const struct parameters *wanted_of(
+	const struct client_link *client, const struct server_link *server)
+{
+	return server->sync_target ? server->sync_target : client->link.parameters;
+}
+
+static void drop_target(struct server_link *server)
+{
+	parameters_unref(server->sync_target);
+	server->sync_target = NULL;
+}
+
 bool parameter_sync_adopt(struct client_link *client, struct server_link *server)
 {
 	struct parameter_table *table = link_registry(&client->link)->parameters;
 	struct parameters *set =
-		parameters_adopt(table, client->link.parameters, server->link.parameters);
+		parameters_adopt(table, wanted_of(client, server), server->link.parameters);
 
+	drop_target(server);
+	client->refused = false;
 	parameter_sync_log_spelling(client, set);
 	return link_take_parameters(&client->link, set) && take_followed(server, client);
 }
@@ -80,12 +96,12 @@ static bool has_risky_followed(const struct parameters *set)
 }
 
 /* Does one of them act as another user than a new session of this server does? */
-static bool has_other_user(const struct client_link *client, const struct server_link *server)
+static bool has_other_user(const struct parameters *target, const struct server_link *server)
 {
-	const struct parameter_table *table = link_registry(&client->link)->parameters;
+	const struct parameter_table *table = parameters_table(target);
 	const unsigned index = (unsigned)parameter_index(table, "session_authorization");
 	const struct parameters *welcome = server->link.pool->welcome;
-	const char *wanted = parameters_get(client->link.parameters, index);
+	const char *wanted = parameters_get(target, index);
 	const char *present = parameters_get(server->link.parameters, index);
 	const char *usual = welcome ? parameters_get(welcome, index) : present;
 
@@ -113,9 +129,11 @@ static bool runs_connect_query(const struct server_link *server, const struct bu
 static bool may_fail(const struct client_link *client, const struct server_link *server,
 	const struct buffer *sql)
 {
-	return server->altered || !text_is_ascii(sql->data, sql->length) ||
-		runs_connect_query(server, sql) || has_other_user(client, server) ||
-		has_risky_followed(client->link.parameters) ||
+	const struct parameters *target = wanted_of(client, server);
+
+	return client->refused || server->sync_target || server->altered ||
+		!text_is_ascii(sql->data, sql->length) || runs_connect_query(server, sql) ||
+		has_other_user(target, server) || has_risky_followed(target) ||
 		has_risky_followed(server->link.parameters);
 }
 
@@ -143,7 +161,7 @@ static void write_encoding(const struct client_link *client, struct server_link 
 {
 	const struct parameter_table *table = link_registry(&client->link)->parameters;
 	const unsigned index = (unsigned)parameter_index(table, "client_encoding");
-	const char *wanted = parameters_get(client->link.parameters, index);
+	const char *wanted = parameters_get(wanted_of(client, server), index);
 	const char *present = parameters_get(server->link.parameters, index);
 	struct buffer first = {0};
 
@@ -208,6 +226,22 @@ void parameter_sync_take_limit(struct server_link *server, const uint8_t *row, s
 		server->altered = true;
 }
 
+/* Our SETs begin with the RESETs, and a name has no semicolon. */
+static uint16_t count_resets(const struct server_link *server, const struct buffer *sql)
+{
+	static const char reset[] = "RESET ";
+	const uint8_t *at = sql->data, *end = sql->data + sql->length;
+	uint16_t count = runs_connect_query(server, sql);
+
+	while (at && (size_t)(end - at) > sizeof(reset) &&
+		memcmp(at, reset, sizeof(reset) - 1) == 0) {
+		count++;
+		at = memchr(at, ';', (size_t)(end - at));
+		at = at ? at + 1 : NULL;
+	}
+	return count;
+}
+
 /* Write the SETs to server->kept, where the client's messages are kept after they were sent. */
 static enum sync_need write_sets(
 	const struct client_link *client, struct server_link *server, const struct buffer *sql)
@@ -221,6 +255,7 @@ static enum sync_need write_sets(
 	server->sync_queries = 1;
 	server->sync_reused = server->touched;
 	server->sync_canceled = false;
+	server->sync_resets = count_resets(server, sql);
 	server->limits_asked = 0;
 	server->sync_alone = may_fail(client, server, sql);
 	if (server->sync_alone) {
@@ -238,7 +273,7 @@ static enum sync_need write_sets(
 	return SYNC_NO_MEMORY;
 }
 
-enum sync_need parameter_sync_prepare(struct client_link *client, struct server_link *server)
+static enum sync_need prepare(struct client_link *client, struct server_link *server)
 {
 	const struct session_start start = {
 		own_query_connect_query(server), server->link.pool->welcome};
@@ -248,7 +283,7 @@ enum sync_need parameter_sync_prepare(struct client_link *client, struct server_
 
 	buffer_init(&sql);
 	count = parameters_difference(
-		client->link.parameters, server->link.parameters, &start, &sql);
+		wanted_of(client, server), server->link.parameters, &start, &sql);
 	if (count > 0)
 		need = write_sets(client, server, &sql);
 	else if (count < 0 && !sql.failed)
@@ -257,6 +292,13 @@ enum sync_need parameter_sync_prepare(struct client_link *client, struct server_
 		need = SYNC_NO_MEMORY;
 	buffer_free(&sql);
 	return need;
+}
+
+enum sync_need parameter_sync_prepare(struct client_link *client, struct server_link *server)
+{
+	drop_target(server);
+	server->sync_refused = false;
+	return prepare(client, server);
 }
 
 /* --- before the client's first message ---------------------------------------------------- */
@@ -285,7 +327,9 @@ static bool add_requests(struct server_link *server)
 static enum verdict judge_before_sync(struct relay_run *run)
 {
 	struct server_link *server = run->server;
-	const bool alone = server->sync_alone || is_too_long_to_keep(run);
+	const bool alone = server->sync_alone || is_too_long_to_keep(run) ||
+		!not_executed_is_certain(
+			run->client, run->start, (size_t)(run->end - run->start));
 
 	if (!add_requests(server))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
@@ -330,8 +374,14 @@ void parameter_sync_take_back(struct server_link *server)
 	struct link *client = server->link.peer;
 	struct buffer *kept = &server->kept;
 
-	if (!server_has_gathered(server) || !client || kept->length == 0 ||
-		!buffer_append(kept, client->held, client->held_length))
+	if (!server_has_gathered(server) || !client)
+		return;
+	/* The first message of the client has not arrived completely. */
+	if (kept->length == 0 && server->requests.count == 1) {
+		server_set_task(server, SERVER_TASK_SYNC_ALONE);
+		return;
+	}
+	if (kept->length == 0 || !buffer_append(kept, client->held, client->held_length))
 		return;
 	link_drop_held(client);
 	if (!link_hold(client, kept->data, kept->length))
@@ -339,6 +389,48 @@ void parameter_sync_take_back(struct server_link *server)
 	client->remaining = 0;
 	client->discarding = false;
 	server_set_task(server, SERVER_TASK_SYNC_ALONE);
+}
+
+/* --- the server refuses a SET ------------------------------------------------------------- */
+
+bool parameter_sync_doubt(struct client_link *client, struct server_link *server)
+{
+	struct parameter_table *table = link_registry(&server->link)->parameters;
+
+	server->follows = false;
+	return link_take_parameters(&server->link,
+		parameters_doubt_both(
+			table, server->link.parameters, wanted_of(client, server)));
+}
+
+/* Send the SETs that were prepared. The client is not read meanwhile. */
+static bool send_alone(struct server_link *server)
+{
+	struct buffer message = server->kept;
+
+	server->kept = (struct buffer){0};
+	if (!add_requests(server)) {
+		buffer_free(&message);
+		return false;
+	}
+	server->transaction_status = 0;
+	server->sync_followed = true;
+	server_set_task(server, SERVER_TASK_SYNC_ALONE);
+	return link_send(&server->link, &message);
+}
+
+bool parameter_sync_again(
+	struct client_link *client, struct server_link *server, struct parameters *target)
+{
+	enum sync_need need;
+
+	drop_target(server);
+	server->sync_refused = false;
+	server->sync_target = target;
+	need = prepare(client, server);
+	if (need == SYNC_NOT_NEEDED)
+		parameter_sync_done(server);
+	return need == SYNC_NOT_NEEDED || (need == SYNC_NEEDED && send_alone(server));
 }
 
 /* --- the table ---------------------------------------------------------------------------- */

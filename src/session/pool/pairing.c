@@ -104,7 +104,7 @@ static bool is_queue_full(const struct pool *pool)
 	return limit > 0 && waiting >= limit && waiting - limit >= servers_to_come(pool);
 }
 
-static enum pairing_result wait_for_server(struct client_link *client)
+void pairing_wait(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
 
@@ -113,7 +113,6 @@ static enum pairing_result wait_for_server(struct client_link *client)
 	client_enter(client, client->replica ? CLIENT_LAUNCHING : CLIENT_WAITING);
 	client_limits_start(client);
 	pool_needs_work(pool);
-	return PAIRING_WAITING;
 }
 
 /* Returns true if no server is up and the last attempt to launch one failed. */
@@ -151,7 +150,8 @@ static __attribute__((noinline)) enum pairing_result wait_or_refuse(struct clien
 	}
 	if (!client->replica && is_queue_full(pool))
 		return PAIRING_FULL;
-	return wait_for_server(client);
+	pairing_wait(client);
+	return PAIRING_WAITING;
 }
 
 enum pairing_result pairing_take(struct client_link *client)

@@ -5,9 +5,10 @@
 #include "model/statements_in_flight.h"
 #include "session/parameters/parameter_sync.h"
 #include "session/pool/draining.h"
+#include "session/pool/pairing.h"
 #include "session/relay/own_query.h"
+#include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
-#include "session/statements/not_executed.h"
 #include "session/statements/statement_answers.h"
 #include "wire/message.h"
 #include "wire/report.h"
@@ -21,6 +22,40 @@ static enum reason reason_of_error(const struct server_link *server)
 	return !server_has_gathered(server) && parameters_has_followed(server->link.parameters)
 		? REASON_RESET_QUERY_FAILED
 		: REASON_INVALID_SERVER_PARAMETER;
+}
+
+/*
+ * Does the client get the server's error for its query? Else both are closed, as PgBouncer does.
+ * Another server may take temp_buffers, which cannot change after the first temporary table of a
+ * session; nor is the client at fault if a RESET or connect_query failed.
+ */
+static bool is_told(const struct relay_run *run)
+{
+	const struct server_link *server = run->server;
+	const struct pool *pool = server->link.pool;
+
+	if (!run->whole || !run->client || server->pins ||
+		pool->session_state == SESSION_STATE_IGNORE ||
+		pool->registry->process->settings->startup_parameters == STARTUP_STRICT)
+		return false;
+	if (server_has_gathered(server))
+		return true;
+	return server->sync_resets == 0 &&
+		((!server->sync_reused && !parameters_has_followed(server->link.parameters)) ||
+			!parameters_get_followed(run->client->link.parameters, "temp_buffers"));
+}
+
+/* Keep the first error. Messages that were sent behind the SETs are kept there. */
+static enum verdict keep_refusal(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (!server->sync_refused && !server_has_gathered(server)) {
+		buffer_clear(&server->kept);
+		buffer_append(&server->kept, run->at, run->frame.total);
+	}
+	server->sync_refused = true;
+	return RELAY_DROP;
 }
 
 /*
@@ -53,7 +88,8 @@ static enum verdict judge_set_error(struct relay_run *run)
 		own_query_error(server, body, length);
 	if (!report_is(&report, "57014") &&
 		!(report_is_time_limit(&report) && hit_time_limit(server)))
-		return relay_fail(run, failure_of(reason_of_error(server)));
+		return is_told(run) ? keep_refusal(run)
+				    : relay_fail(run, failure_of(reason_of_error(server)));
 	server->request_error = REQUEST_ERROR_UNTIL_READY;
 	return RELAY_DROP;
 }
@@ -66,12 +102,38 @@ static enum verdict end_canceled(struct relay_run *run, char status)
 {
 	struct server_link *server = run->server;
 
-	if (status == READY_FAILED_TRANSACTION && run->client &&
-		not_executed_is_certain(run->client, &server->kept))
+	if (status == READY_FAILED_TRANSACTION)
 		parameter_sync_take_back(server);
 	return relay_fail(run,
 		failure_of(hit_time_limit(server) ? REASON_SETTING_TIMED_OUT
 						  : REASON_SETTING_CANCELED));
+}
+
+/*
+ * The client waits for a server again, and this one refuses the messages that were sent with the
+ * SETs. It has its old parameters: the SETs were a part of the failed transaction.
+ */
+static enum verdict end_refused(struct relay_run *run, char status)
+{
+	struct server_link *server = run->server;
+	struct client_link *client = run->client;
+	const bool cut = client->link.remaining > 0 && !client->link.discarding;
+
+	parameter_sync_take_back(server);
+	if (status != READY_FAILED_TRANSACTION || server_has_gathered(server))
+		return relay_fail(run, failure_of(REASON_RESET_QUERY_FAILED));
+	client->refused = true;
+	requests_drop(&server->requests);
+	if (requests_is_empty(&server->requests))
+		server->transaction_status = status;
+	run->client = NULL;
+	run->to = NULL;
+	server_set_task(server, SERVER_TASK_NONE);
+	pair_unpair(&server->link);
+	server->link.cut = cut;
+	pairing_wait(client);
+	draining_client_unpaired(server, true);
+	return server->link.state == SERVER_CLOSED ? RELAY_STOP : RELAY_DROP;
 }
 
 /* --- the SETs succeed --------------------------------------------------------------------- */
@@ -116,6 +178,15 @@ static enum verdict end_gathered(struct relay_run *run)
 	return RELAY_AGAIN;
 }
 
+static enum verdict judge_set_complete(struct relay_run *run)
+{
+	struct server_link *server = run->server;
+
+	if (server->sync_resets > 0 && relay_has_tag(run, "RESET"))
+		server->sync_resets--;
+	return RELAY_DROP;
+}
+
 static enum verdict judge_set_row(struct relay_run *run)
 {
 	size_t length;
@@ -136,6 +207,8 @@ static enum verdict judge_set_ready(struct relay_run *run)
 		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
 	if (server->request_error)
 		return end_canceled(run, status);
+	if (server->sync_refused && server_has_gathered(server))
+		return end_refused(run, status);
 	if (server_has_gathered(server))
 		return status == READY_IDLE
 			? end_gathered(run)
@@ -153,6 +226,7 @@ static enum verdict judge_set_ready(struct relay_run *run)
 
 const struct relay_rule relay_syncing_server[RELAY_TYPES] = {
 	RELAY_EVERY(relay_drop_own),
+	[PQ_COMMAND_COMPLETE] = {judge_set_complete, .whole = true},
 	[PQ_DATA_ROW] = {judge_set_row, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},

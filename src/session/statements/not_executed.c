@@ -2,30 +2,75 @@
 #include "session/statements/not_executed.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "model/client_statements.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/reader.h"
+#include "wire/sql_scanner.h"
 
-/* May the text end a transaction? SQL is not parsed: any text that contains such a word may. */
-static bool may_end_transaction(const uint8_t *text, size_t length)
+/* How far the messages may have left the failed transaction. */
+enum way_out {
+	IN_TRANSACTION,
+	END_PREPARED, /* a Parse of COMMIT or ROLLBACK: its Bind comes next */
+	OUTSIDE, /* what follows is executed */
+};
+
+struct walk {
+	const struct client_link *client;
+	enum way_out way;
+	bool parsed; /* a Parse came before: its text was looked at */
+	bool certain;
+};
+
+/* --- texts -------------------------------------------------------------------------------- */
+
+/* A failed transaction refuses all commands that do not begin so. */
+static bool ends_transaction(const char *text, size_t length)
 {
-	static const char *const commands[] = {"COMMIT", "ROLLBACK", "ABORT", "END", "PREPARE"};
+	static const char *const commands[] = {"commit", "rollback", "abort", "end", "prepare"};
+	struct sql_scanner scanner;
 
+	sql_scanner_init(&scanner, text, length, false);
+	sql_scanner_skip_white(&scanner);
+	while (scanner.at < scanner.end && *scanner.at == ';') {
+		scanner.at++;
+		sql_scanner_skip_white(&scanner);
+	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
-		const size_t size = strlen(commands[i]);
-
-		for (size_t at = 0; at + size <= length; at++) {
-			if (strncasecmp((const char *)text + at, commands[i], size) == 0)
-				return true;
-		}
+		if (sql_scanner_match(&scanner, commands[i]))
+			return true;
 	}
 	return false;
 }
 
-/* Returns the statement of a Bind; NULL: it is not tracked, or the message is malformed. */
+/* May the text have more statements than the first? */
+static bool has_more(const char *text, size_t length)
+{
+	const char *end = memchr(text, ';', strnlen(text, length));
+
+	return end && end[1 + strspn(end + 1, " \t\r\n;")] != '\0';
+}
+
+static void see_query(struct walk *walk, const char *text, size_t length)
+{
+	if (!ends_transaction(text, length))
+		return;
+	walk->way = OUTSIDE;
+	walk->certain = memchr(text, '\0', length) && !has_more(text, length);
+}
+
+/* --- messages of the extended protocol ---------------------------------------------------- */
+
+static void see_parse(struct walk *walk, const uint8_t *body, size_t length)
+{
+	const uint8_t *nul = memchr(body, '\0', length);
+
+	walk->parsed = true;
+	if (nul && ends_transaction((const char *)nul + 1, length - (size_t)(nul + 1 - body)))
+		walk->way = END_PREPARED;
+}
+
 static const struct statement *statement_of_bind(
 	const struct client_link *client, const uint8_t *body, size_t length)
 {
@@ -45,37 +90,50 @@ static const struct statement *statement_of_bind(
 	return entry ? entry->statement : NULL;
 }
 
-static bool is_not_executed(
-	const struct client_link *client, uint8_t type, const uint8_t *body, size_t length)
+/* A statement that is not known was parsed before in these messages, or its text was too long. */
+static void see_bind(struct walk *walk, const uint8_t *body, size_t length)
 {
-	const struct statement *statement;
+	const struct statement *statement = statement_of_bind(walk->client, body, length);
 
-	switch (type) {
-	case PQ_QUERY:
-	case PQ_PARSE:
-		return !may_end_transaction(body, length);
-	case PQ_BIND:
-		statement = statement_of_bind(client, body, length);
-		return statement && !may_end_transaction(statement->content, statement->length);
-	default:
-		return true;
-	}
+	if (walk->way == END_PREPARED)
+		walk->way = OUTSIDE;
+	else if (!statement)
+		walk->certain = walk->parsed;
+	else if (ends_transaction((const char *)statement->content, statement->length))
+		walk->way = OUTSIDE;
 }
 
-bool not_executed_is_certain(const struct client_link *client, const struct buffer *messages)
+/* --- all of them -------------------------------------------------------------------------- */
+
+static bool may_begin_something(const struct walk *walk, uint8_t type)
 {
-	size_t at = 0;
+	return type == PQ_QUERY || type == PQ_PARSE || type == PQ_FUNCTION_CALL ||
+		(type == PQ_BIND && walk->way == OUTSIDE);
+}
+
+static void see(struct walk *walk, uint8_t type, const uint8_t *body, size_t length)
+{
+	if (walk->way != IN_TRANSACTION && may_begin_something(walk, type))
+		walk->certain = false;
+	else if (type == PQ_QUERY)
+		see_query(walk, (const char *)body, length);
+	else if (type == PQ_PARSE)
+		see_parse(walk, body, length);
+	else if (type == PQ_BIND)
+		see_bind(walk, body, length);
+}
+
+bool not_executed_is_certain(
+	const struct client_link *client, const uint8_t *messages, size_t length)
+{
+	struct walk walk = {.client = client, .certain = true};
 	struct frame frame;
+	size_t at = 0;
 
-	while (at < messages->length) {
-		const uint8_t *message = messages->data + at;
-
-		if (frame_peek(message, messages->length - at, UINT32_MAX, &frame) !=
-				FRAME_WHOLE ||
-			!is_not_executed(client, frame.type, frame_body(message),
-				frame_body_size(&frame)))
-			return false;
+	while (walk.certain && at < length &&
+		frame_peek(messages + at, length - at, UINT32_MAX, &frame) == FRAME_WHOLE) {
+		see(&walk, frame.type, frame_body(messages + at), frame_body_size(&frame));
 		at += frame.total;
 	}
-	return true;
+	return walk.certain;
 }

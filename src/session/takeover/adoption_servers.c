@@ -157,6 +157,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 	/* Not in the record: assume that the running parameter sync has followed parameters. */
 	server->sync_followed = link_record_is_set(record, LINK_RECORD_SETTING);
 	server->sync_reused = link_record_is_set(record, LINK_RECORD_SETTING);
+	server->sync_resets = link_record_is_set(record, LINK_RECORD_SETTING);
 	server->altered = link_record_is_set(record, LINK_RECORD_ALTERED);
 	server->fresh = link_record_is_set(record, LINK_RECORD_FRESH);
 	server->touched = link_record_is_set(record, LINK_RECORD_TOUCHED);

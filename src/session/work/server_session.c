@@ -10,6 +10,7 @@
 #include "session/relay/relay.h"
 #include "session/server/server_login.h"
 #include "session/state/question.h"
+#include "session/work/refused_setting.h"
 #include "wire/message.h"
 #include "wire/report.h"
 #include "wire/writer.h"
@@ -44,7 +45,10 @@ void server_session_own_query_done(struct server_link *server)
 {
 	switch (server_state(server)) {
 	case SERVER_PAIRED:
-		parameter_sync_done(server);
+		if (server->sync_refused)
+			refused_setting_end(server);
+		else
+			parameter_sync_done(server);
 		break;
 	case SERVER_LOOKING_UP:
 		lookup_done(server);

@@ -61,7 +61,9 @@ static void write_error(struct client_link *client, struct buffer *answer)
 
 	client->link.pool->unsent[reason_unsent_ending(reason)]++;
 	log_error(client);
-	writer_error(answer, "ERROR", reason_sqlstate(reason), reason_text(reason));
+	/* The client has got the server's own error. */
+	if (reason != REASON_SETTING_REFUSED)
+		writer_error(answer, "ERROR", reason_sqlstate(reason), reason_text(reason));
 }
 
 /* Drop the message. A run that is repeated with another server must begin after it. */

@@ -196,6 +196,7 @@ static const struct {
 	{"53400", "too many prepared statements (max_prepared_memory)"},
 	{"0A000", "cached plan must not change result type"},
 	{"53200", "out of memory"},
+	{"22023", "the server refused a setting of the client"},
 };
 
 static const char *code_of(const char *text)
