@@ -501,7 +501,8 @@ static void test_changed_pool_mode_applies_to_paired_clients(void **state)
 	fake_set("pool_mode", "transaction");
 	send_letters(client, "Q");
 	send_letters(server, "TDCZ");
-	assert_state(server, SERVER_IDLE);
+	/* What the client has left in the session is not known. */
+	assert_closed(server);
 }
 
 /* --- messages that are not allowed -------------------------------------------------------- */
