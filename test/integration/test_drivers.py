@@ -92,10 +92,10 @@ def new_drivers_pooler(new_pooler, database):
     """Make a daemon in this mode: new_drivers_pooler(mode, settings)."""
 
     def make(mode, **settings):
-        sizes = {"pool_mode": mode, "default_pool_size": SERVERS[mode], "max_client_conn": 300}
+        sizes = {"default_pool_size": SERVERS[mode], "max_client_conn": 300, "max_pinned": "100%"}
         names = {DATABASE: {}, "restored": {}}
         pooler = new_pooler(
-            {"auth_type": "scram-sha-256", **sizes, **settings},
+            {"auth_type": "scram-sha-256", "pool_mode": mode, **sizes, **settings},
             databases=names, auth={USER: PASSWORD, "admin": PASSWORD},
         )  # fmt: skip
         pooler.use_console("admin", PASSWORD)
