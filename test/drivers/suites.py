@@ -50,12 +50,13 @@ def run(command, seconds=SECONDS, **options):
 class PythonSuite:
     """Tests of a source distribution, against the built package of the same version."""
 
-    def __init__(self, name, wheel, tests, database=USER, needs=()):
+    def __init__(self, name, wheel, tests, database=USER, needs=(), options=()):
         self.name = name
         self.wheel = wheel
         self.tests = tests
         self.database = database
         self.needs = needs
+        self.options = options
 
     def fetch(self, folder):
         """Fetch the sources and the built package."""
@@ -89,7 +90,7 @@ class PythonSuite:
             os.remove(report)
         environment["PYTHONPATH"] = os.path.join(folder, "packages")
         command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-        command += ["--rootdir", here, self.tests]
+        command += ["--rootdir", here, *self.options, self.tests]
         command += [f"--timeout={TEST_SECONDS}"]
         command += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
         printed = run(command, cwd=here, env=environment)
@@ -187,10 +188,11 @@ def pgx_environment(port):
 SUITES = [
     PythonSuite("asyncpg", "asyncpg", "tests", needs=("typing_extensions",)),
     Psycopg2Suite("psycopg2", "psycopg2-binary", "tests", "psycopg2_test"),
-    PythonSuite("pg8000", "pg8000", "test", needs=("pytz", "pytest-mock", "pytest-benchmark")),
+    PythonSuite("pg8000", "pg8000", "test", needs=("pytz", "pytest-mock", "pytest-benchmark"),
+                options=("--benchmark-disable",)),
     GoSuite("pgx", "github.com/jackc/pgx/v5", "pgx_test", PGX_SETUP, environment=pgx_environment),
     GoSuite("lib-pq", "github.com/lib/pq", "pqgo", "CREATE EXTENSION hstore", (".", "./hstore")),
-]
+]  # fmt: skip
 
 
 # --- places -------------------------------------------------------------------------------------

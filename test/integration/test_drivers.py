@@ -251,15 +251,15 @@ def test_pgbench_sends_pipelines(new_drivers_pooler, mode, folder):
 def dump(pooler, folder, name, *options):
     """What pg_dump prints of a database through the pooler, less what differs from run to run."""
     command = [program("pg_dump"), "--no-owner", *options, name]
-    printed = run(command, pooler, "session", folder)
+    printed = run(command, pooler, "", folder)
     return [line for line in printed.splitlines() if not re.match(r"--|\\(un)?restrict ", line)]
 
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
 @pytest.mark.parametrize("form", ["plain", "directory"])
-def test_pg_dump_and_pg_restore_work_in_session_mode(new_drivers_pooler, cluster, folder, form):
-    pooler = new_drivers_pooler("session")
-    run([program("pgbench"), "-i", "-q"], pooler, "session", folder)
+def test_pg_dump_and_pg_restore_work(new_drivers_pooler, mode, cluster, folder, form):
+    pooler = new_drivers_pooler(mode, default_pool_size=4)  # one, and one for each job
+    run([program("pgbench"), "-i", "-q"], pooler, mode, folder)
     cluster.ask(DATABASE, "CREATE SEQUENCE s; CREATE VIEW v AS SELECT 1 AS one; ALTER TABLE"
                 f" pgbench_history OWNER TO {USER}; ALTER SEQUENCE s OWNER TO {USER};"
                 f" ALTER VIEW v OWNER TO {USER}; SELECT lo_from_bytea(5, 'large');"
@@ -270,24 +270,24 @@ def test_pg_dump_and_pg_restore_work_in_session_mode(new_drivers_pooler, cluster
     try:
         if form == "plain":
             path = os.path.join(folder, "dump.sql")
-            run([program("pg_dump"), "--no-owner", "-f", path], pooler, "session", folder)
+            run([program("pg_dump"), "--no-owner", "-f", path], pooler, mode, folder)
             restore = [shutil.which("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", path]
-            run([*restore, "-d", "restored"], pooler, "session", folder)
+            run([*restore, "-d", "restored"], pooler, mode, folder)
         else:
             path = os.path.join(folder, "dump")
-            run([program("pg_dump"), "-Fd", "-j", "3", "-f", path], pooler, "session", folder)
+            run([program("pg_dump"), "-Fd", "-j", "3", "-f", path], pooler, mode, folder)
             restore = [program("pg_restore"), "--no-owner", "-j", "3", "-d", "restored", path]
-            run(restore, pooler, "session", folder)
+            run(restore, pooler, mode, folder)
         assert dump(pooler, folder, "restored") == original
     finally:
         cluster.sql("DROP DATABASE restored WITH (FORCE)")
 
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
-def test_pg_dump_settings_do_not_reach_other_clients(new_drivers_pooler, cluster, folder):
+def test_pg_dump_settings_do_not_reach_other_clients(new_drivers_pooler, mode, cluster, folder):
     """What pg_dump sets in its session is reset before the next client has the server."""
-    pooler = new_drivers_pooler("session", default_pool_size=1)
-    run([program("pg_dump"), "-f", os.devnull], pooler, "session", folder)
+    pooler = new_drivers_pooler(mode, default_pool_size=1)
+    run([program("pg_dump"), "-f", os.devnull], pooler, mode, folder)
     with pooler.connect(USER, DATABASE, password=PASSWORD) as connection:
         for name in ("search_path", "statement_timeout", "extra_float_digits", "row_security"):
             with cluster.connect(DATABASE, HARNESS) as direct:
