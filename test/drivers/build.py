@@ -60,7 +60,7 @@ KITS = {
             ["mvn", "-B", "-q", "dependency:copy-dependencies", "-DoutputDirectory=packages"]
         ],
         build=[["javac", "-nowarn", "-cp", "packages/*", "-d", "classes", "Check.java"]
-               + ["UsePgjdbc.java", "UseHikari.java"]],
+               + ["UsePgjdbc.java", "UseHikari.java", "UseFlyway.java", "UseLiquibase.java"]],
         needs=("mvn",),
     ),
     "go": Kit(
@@ -68,7 +68,7 @@ KITS = {
         least=(1, 25),
         manifest="go.sum",
         fetch=[["go", "mod", "download"]],
-        build=[["go", "build", "-o", "programs/", "./pgx", "./pq"]],
+        build=[["go", "build", "-o", "programs/", "./migrate", "./pgx", "./pq", "./river"]],
         environment={"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"},
     ),
     "rust": Kit(

@@ -7,25 +7,27 @@ with newer packages, are built by test/drivers/build.py in the folder that PGUSH
 names.
 """
 
-import importlib.util
-import json
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 
-from support.process import HOST, drop_folder, make_folder, wait_until
+from support.clients.driver_programs import (
+    DATABASE,
+    JAVA,
+    PASSWORD,
+    PYTHON,
+    RUBY,
+    USER,
+    debian_program,
+    kit_program,
+    run,
+    run_checks,
+)
+from support.process import drop_folder, make_folder, wait_until
 from support.servers.cluster import HARNESS, is_newer, program
 from support.servers.pooler import is_sanitized
-
-SOURCES = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "drivers"))
-DATABASE = "drivers"
-USER = "scram_login"
-PASSWORD = "scram secret"
-PYTHON = "/usr/bin/python3"
-RUBY = "/usr/bin/ruby"
 
 # Servers of a pool, by its mode.
 SERVERS = {"transaction": 2, "session": 60}
@@ -49,7 +51,6 @@ DEBIAN = {
 }
 
 # Built by build.py: the kit, and the program in its folder.
-JAVA = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", "classes:packages/*"]
 KITS = {
     "psycopg3": ("python", [PYTHON, "use_psycopg3.py"]),
     "psycopg2": ("python", [PYTHON, "use_psycopg2.py"]),
@@ -91,10 +92,10 @@ def new_drivers_pooler(new_pooler, database):
     """Make a daemon in this mode: new_drivers_pooler(mode, settings)."""
 
     def make(mode, **settings):
-        sizes = {"pool_mode": mode, "default_pool_size": SERVERS[mode], "max_client_conn": 300}
+        sizes = {"default_pool_size": SERVERS[mode], "max_client_conn": 300, "max_pinned": "100%"}
         names = {DATABASE: {}, "restored": {}}
         pooler = new_pooler(
-            {"auth_type": "scram-sha-256", **sizes, **settings},
+            {"auth_type": "scram-sha-256", "pool_mode": mode, **sizes, **settings},
             databases=names, auth={USER: PASSWORD, "admin": PASSWORD},
         )  # fmt: skip
         pooler.use_console("admin", PASSWORD)
@@ -103,31 +104,9 @@ def new_drivers_pooler(new_pooler, database):
     return make
 
 
-def environment(pooler, mode, **more):
-    """Variables that lead libpq and other drivers to the pooler, and name the mode to the programs."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    return {
-        **kept, "PGHOST": HOST, "PGPORT": str(pooler.port), "PGUSER": USER, "PGPASSWORD": PASSWORD,
-        "PGDATABASE": DATABASE, "DRIVER_MODE": mode, "PYTHONDONTWRITEBYTECODE": "1", **more,
-    }  # fmt: skip
-
-
-def run(command, pooler, mode, folder, **more):
-    """Run a program to its end; returns its output."""
-    done = subprocess.run(
-        command, cwd=folder, env=environment(pooler, mode, **more), text=True, timeout=140,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{command} ended with {done.returncode}\n{done.stdout[-6000:]}"
-    return done.stdout
-
-
 def drive(command, pooler, mode, folder, **more):
     """Run a driver's program: all its checks pass, and it leaves nothing behind."""
-    printed = run(command, pooler, mode, folder, **more)
-    right = re.findall(r"^ok \d+ - ", printed, re.MULTILINE)
-    assert right and f"\n1..{len(right)}\n" in printed, printed
-    assert "not ok" not in printed, printed
+    run_checks(command, pooler, mode, folder, **more)
     wait_until(lambda: not pooler.clients(), 15, "clients to be gone")
     assert len(pooler.cluster.backends(datname=DATABASE)) <= SERVERS[mode]
     wait_until(lambda: not busy_servers(pooler), 15, "servers to be idle")
@@ -143,51 +122,13 @@ def busy_servers(pooler):
 
 @pytest.mark.parametrize("name", DEBIAN)
 def test_a_driver_of_debian_works_with_its_defaults(new_drivers_pooler, mode, name):
-    command, question = DEBIAN[name]
-    if not os.access(command[0], os.X_OK) or subprocess.run(question, capture_output=True).returncode:
-        pytest.skip(f"what {name} needs is not installed: {question[-1]}")
-    drive(command, new_drivers_pooler(mode), mode, SOURCES)
-
-
-def builder():
-    """The module build.py, which lists the sources of each kit."""
-    path = os.path.join(SOURCES, "build.py")
-    description = importlib.util.spec_from_file_location("drivers_build", path)
-    module = importlib.util.module_from_spec(description)
-    description.loader.exec_module(module)
-    return module
-
-
-def kit_folder(kit):
-    """The folder of a kit. Skips the test if the kit could not be built."""
-    top = os.environ.get("PGUSHER_TEST_DRIVERS")
-    if not top:
-        pytest.skip("PGUSHER_TEST_DRIVERS names no folder made by test/drivers/build.py")
-    try:
-        with open(os.path.join(top, kit + ".json")) as file:
-            record = json.load(file)
-    except OSError:
-        pytest.skip(f"build.py has not made {kit}")
-    if record["outcome"] == "left out":
-        pytest.skip(record["words"])
-    assert record["outcome"] == "ready", record["words"]
-    if record["sources"] != builder().digest(kit):
-        pytest.skip(f"{kit} was made of other sources: run build.py again")
-    return os.path.join(top, kit)
-
-
-def kit_program(name):
-    """The command of a driver's program, its folder, and variables that name its packages."""
-    kit, command = KITS[name]
-    folder = kit_folder(kit)
-    if not shutil.which(command[0]):
-        command = [os.path.join(folder, command[0]), *command[1:]]
-    return command, folder, {"PYTHONPATH": os.path.join(folder, "packages")} if kit == "python" else {}
+    command, folder, packages = debian_program(*DEBIAN[name])
+    drive(command, new_drivers_pooler(mode), mode, folder, **packages)
 
 
 @pytest.mark.parametrize("name", KITS)
 def test_a_driver_of_a_registry_works_with_its_defaults(new_drivers_pooler, mode, name):
-    command, folder, packages = kit_program(name)
+    command, folder, packages = kit_program(*KITS[name])
     drive(command, new_drivers_pooler(mode), mode, folder, **packages)
 
 
@@ -205,15 +146,13 @@ def drive_console(command, pooler, folder, **more):
 
 @pytest.mark.parametrize("name", [name for name in DEBIAN if name not in NOT_FOR_THE_CONSOLE])
 def test_a_driver_of_debian_works_on_the_console(new_drivers_pooler, name):
-    command, question = DEBIAN[name]
-    if not os.access(command[0], os.X_OK) or subprocess.run(question, capture_output=True).returncode:
-        pytest.skip(f"what {name} needs is not installed: {question[-1]}")
-    drive_console(command, new_drivers_pooler("transaction"), SOURCES)
+    command, folder, packages = debian_program(*DEBIAN[name])
+    drive_console(command, new_drivers_pooler("transaction"), folder, **packages)
 
 
 @pytest.mark.parametrize("name", [name for name in KITS if name not in NOT_FOR_THE_CONSOLE])
 def test_a_driver_of_a_registry_works_on_the_console(new_drivers_pooler, name):
-    command, folder, packages = kit_program(name)
+    command, folder, packages = kit_program(*KITS[name])
     drive_console(command, new_drivers_pooler("transaction"), folder, **packages)
 
 
@@ -312,15 +251,15 @@ def test_pgbench_sends_pipelines(new_drivers_pooler, mode, folder):
 def dump(pooler, folder, name, *options):
     """What pg_dump prints of a database through the pooler, less what differs from run to run."""
     command = [program("pg_dump"), "--no-owner", *options, name]
-    printed = run(command, pooler, "session", folder)
+    printed = run(command, pooler, "", folder)
     return [line for line in printed.splitlines() if not re.match(r"--|\\(un)?restrict ", line)]
 
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
 @pytest.mark.parametrize("form", ["plain", "directory"])
-def test_pg_dump_and_pg_restore_work_in_session_mode(new_drivers_pooler, cluster, folder, form):
-    pooler = new_drivers_pooler("session")
-    run([program("pgbench"), "-i", "-q"], pooler, "session", folder)
+def test_pg_dump_and_pg_restore_work(new_drivers_pooler, mode, cluster, folder, form):
+    pooler = new_drivers_pooler(mode, default_pool_size=4)  # one, and one for each job
+    run([program("pgbench"), "-i", "-q"], pooler, mode, folder)
     cluster.ask(DATABASE, "CREATE SEQUENCE s; CREATE VIEW v AS SELECT 1 AS one; ALTER TABLE"
                 f" pgbench_history OWNER TO {USER}; ALTER SEQUENCE s OWNER TO {USER};"
                 f" ALTER VIEW v OWNER TO {USER}; SELECT lo_from_bytea(5, 'large');"
@@ -331,24 +270,24 @@ def test_pg_dump_and_pg_restore_work_in_session_mode(new_drivers_pooler, cluster
     try:
         if form == "plain":
             path = os.path.join(folder, "dump.sql")
-            run([program("pg_dump"), "--no-owner", "-f", path], pooler, "session", folder)
+            run([program("pg_dump"), "--no-owner", "-f", path], pooler, mode, folder)
             restore = [shutil.which("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", path]
-            run([*restore, "-d", "restored"], pooler, "session", folder)
+            run([*restore, "-d", "restored"], pooler, mode, folder)
         else:
             path = os.path.join(folder, "dump")
-            run([program("pg_dump"), "-Fd", "-j", "3", "-f", path], pooler, "session", folder)
+            run([program("pg_dump"), "-Fd", "-j", "3", "-f", path], pooler, mode, folder)
             restore = [program("pg_restore"), "--no-owner", "-j", "3", "-d", "restored", path]
-            run(restore, pooler, "session", folder)
+            run(restore, pooler, mode, folder)
         assert dump(pooler, folder, "restored") == original
     finally:
         cluster.sql("DROP DATABASE restored WITH (FORCE)")
 
 
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
-def test_pg_dump_settings_do_not_reach_other_clients(new_drivers_pooler, cluster, folder):
+def test_pg_dump_settings_do_not_reach_other_clients(new_drivers_pooler, mode, cluster, folder):
     """What pg_dump sets in its session is reset before the next client has the server."""
-    pooler = new_drivers_pooler("session", default_pool_size=1)
-    run([program("pg_dump"), "-f", os.devnull], pooler, "session", folder)
+    pooler = new_drivers_pooler(mode, default_pool_size=1)
+    run([program("pg_dump"), "-f", os.devnull], pooler, mode, folder)
     with pooler.connect(USER, DATABASE, password=PASSWORD) as connection:
         for name in ("search_path", "statement_timeout", "extra_float_digits", "row_security"):
             with cluster.connect(DATABASE, HARNESS) as direct:

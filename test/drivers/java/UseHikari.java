@@ -16,6 +16,8 @@ class UseHikari extends Check {
         config.setPassword(System.getenv("PGPASSWORD"));
         config.setMaximumPoolSize(4);
         config.setPoolName("pool" + number);
+        if (!isConsole())
+            config.setConnectionInitSql("SET app.tenant = 't" + number + "'");
         return new HikariDataSource(config);
     }
 
@@ -23,6 +25,7 @@ class UseHikari extends Check {
         pools[number] = pool(number);
         try (Connection connection = pools[number].getConnection()) {
             same(one(connection, "SHOW application_name"), "hikari " + number);
+            same(one(connection, "SHOW app.tenant"), "t" + number);
             execute(connection, "CREATE TABLE item" + number + " (id int primary key, name text)");
         }
     }
@@ -35,6 +38,7 @@ class UseHikari extends Check {
             int turn = i;
             sums.add(threads.submit(() -> {
                 try (Connection connection = pools[number].getConnection()) {
+                    same(one(connection, "SHOW app.tenant"), "t" + number);
                     return one(connection, "SELECT ?::int * 1000 + ?::int", number, turn);
                 }
             }));
@@ -54,14 +58,13 @@ class UseHikari extends Check {
                 connection.setNetworkTimeout(Runnable::run, 20000);
                 connection.setAutoCommit(false);
                 connection.setReadOnly(true);
-                if (HAS_SESSION)
-                    connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
-                same(one(connection, "SHOW transaction_isolation"),
-                    HAS_SESSION ? "serializable" : "read committed");
+                connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+                same(one(connection, "SHOW transaction_isolation"), "serializable");
                 fails("25006", () -> execute(connection, "CREATE TABLE no (a int)"));
                 connection.rollback();
             }
             try (Connection connection = pools[number].getConnection()) {
+                same(one(connection, "SHOW transaction_isolation"), "read committed");
                 that(connection.getAutoCommit() && !connection.isReadOnly(), "was not reset");
                 that(connection.isValid(5), "not valid");
                 execute(connection, "INSERT INTO item" + number + " VALUES (" + turn + ", 'kept')");

@@ -71,11 +71,11 @@ class UsePgjdbc extends Check {
         String insert = "INSERT INTO item" + number + " VALUES (?, ?)";
         client.setAutoCommit(false);
         // Set for a session, not for a transaction.
-        if (HAS_SESSION)
-            client.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+        client.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
         for (int turn = 0; turn < 10; turn++) {
             insert(client, insert, turn, "kept");
             client.commit();
+            same(one(client, "SHOW transaction_isolation"), "repeatable read");
             insert(client, insert, turn, "dropped");
             client.rollback();
             Savepoint savepoint = client.setSavepoint("here");
@@ -85,8 +85,7 @@ class UsePgjdbc extends Check {
             same(one(client, "SELECT ?::int", number), number);
             client.commit();
         }
-        if (HAS_SESSION)
-            client.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+        client.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
         client.setAutoCommit(true);
         same(one(client, "SELECT count(*) FROM item" + number), 10L);
         client.setReadOnly(true);

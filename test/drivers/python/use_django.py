@@ -21,7 +21,6 @@ settings.configure(
             "HOST": os.environ["PGHOST"],
             "PORT": os.environ["PGPORT"],
             "CONN_MAX_AGE": None,
-            "DISABLE_SERVER_SIDE_CURSORS": os.environ.get("DRIVER_MODE") == "transaction",
         }
     },
     INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth"],

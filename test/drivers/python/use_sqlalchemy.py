@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session, declarative_base, relationship
 
-from check import CLIENTS, HAS_SESSION, MODE, check, check_async, fails, finish
+from check import CLIENTS, MODE, check, check_async, fails, finish
 
 DRIVER = sys.argv[1]
 Base = declarative_base()
@@ -202,7 +202,6 @@ else:
     check("savepoints and failures", failures)
     check("many rows at once, and streamed", many_rows)
     # pg8000 sets the level for a session, the others for a transaction.
-    if HAS_SESSION or DRIVER != "pg8000":
-        check("levels of isolation", isolation)
+    check("levels of isolation", isolation)
     check("closes", closes)
 finish()

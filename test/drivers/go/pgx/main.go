@@ -303,6 +303,35 @@ func pools(number int) {
 	That(one[string](pool, "SHOW application_name") == fmt.Sprintf("pool %d", number), "its name")
 }
 
+// A pool for reading only: one by a parameter of its start, one by a SET of each connection.
+func readOnly(number int) {
+	parsed, err := pgxpool.ParseConfig("pool_max_conns=2")
+	Good(err)
+	parsed.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	byStart, err := pgxpool.NewWithConfig(background, parsed)
+	Good(err)
+	defer byStart.Close()
+	parsed, err = pgxpool.ParseConfig("pool_max_conns=2")
+	Good(err)
+	parsed.AfterConnect = func(ctx context.Context, client *pgx.Conn) error {
+		_, err := client.Exec(ctx, "SET default_transaction_read_only = on")
+		return err
+	}
+	bySet, err := pgxpool.NewWithConfig(background, parsed)
+	Good(err)
+	defer bySet.Close()
+	insert := fmt.Sprintf("INSERT INTO item%d VALUES ($1, 'read only')", number)
+	for turn := range 10 {
+		for _, pool := range []*pgxpool.Pool{byStart, bySet} {
+			_, err := pool.Exec(background, insert, turn)
+			HasCode(err, "25006")
+		}
+		execute(clients[number], insert, turn)
+	}
+	count := one[int](bySet, fmt.Sprintf("SELECT count(*) FROM item%d WHERE name = 'read only'", number))
+	That(count == 10, "%d rows", count)
+}
+
 func notifications(number int) {
 	client := connected("")
 	execute(client, fmt.Sprintf("LISTEN news%d", number))
@@ -359,6 +388,7 @@ func main() {
 	// Alone: a server that never had the plan reports no change to a client that remembers the columns.
 	RunFor(1, "a changed table", changedTables)
 	Run("pools", pools)
+	Run("pools for reading only", readOnly)
 	if HasSession {
 		Run("LISTEN", notifications)
 	}

@@ -1,0 +1,1 @@
+CREATE TABLE author (id int PRIMARY KEY, name text);

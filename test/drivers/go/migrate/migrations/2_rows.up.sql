@@ -1,0 +1,2 @@
+SET lock_timeout = '20s';
+INSERT INTO author VALUES (1, 'one'), (2, 'two');

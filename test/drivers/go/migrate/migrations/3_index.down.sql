@@ -1,0 +1,1 @@
+DROP INDEX author_name;

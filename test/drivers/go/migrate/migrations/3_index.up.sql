@@ -1,0 +1,1 @@
+CREATE INDEX author_name ON author (name);
