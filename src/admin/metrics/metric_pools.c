@@ -25,7 +25,7 @@ static struct pool_figures figures_of_pool(const struct pool *pool, usec_t now)
 		.client_active_cancel = clients[CLIENT_CANCEL_SENT],
 		.client_waiting = pool_waiting_clients(pool),
 		.client_waiting_cancel = clients[CLIENT_CANCEL_WAITING],
-		.server_active = servers[SERVERS_ACTIVE],
+		.server_active = (int64_t)servers[SERVERS_ACTIVE] + servers[SERVERS_LISTENING],
 		.server_active_cancel = servers[SERVERS_ACTIVE_CANCEL],
 		.server_being_canceled = servers[SERVERS_BEING_CANCELED],
 		.server_idle = servers[SERVERS_IDLE],

@@ -126,7 +126,7 @@ static void add_rows_of_pool(struct show_stream *show, void *object, unsigned ki
 	result_number(result, pool_waiting_clients(pool));
 	result_number(result, clients[CLIENT_CANCEL_SENT]);
 	result_number(result, clients[CLIENT_CANCEL_WAITING]);
-	result_number(result, servers[SERVERS_ACTIVE]);
+	result_number(result, servers[SERVERS_ACTIVE] + servers[SERVERS_LISTENING]);
 	result_number(result, servers[SERVERS_ACTIVE_CANCEL]);
 	result_number(result, servers[SERVERS_BEING_CANCELED]);
 	result_number(result, servers[SERVERS_IDLE]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Judges the answer to a question, and what its client sends meanwhile: see parameters/question. */
+#include "session/notify/delivery.h"
 #include "session/relay/relay_rules.h"
 #include "wire/message.h"
 #include "wire/row.h"
@@ -61,6 +62,7 @@ static enum verdict judge_ready(struct relay_run *run)
 
 const struct relay_rule relay_asked_server[RELAY_TYPES] = {
 	RELAY_EVERY(relay_drop_own),
+	[PQ_NOTIFICATION_RESPONSE] = {delivery_judge_asked, .whole = true},
 	[PQ_DATA_ROW] = {judge_row, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_error},
 	[PQ_NOTIFICATION_RESPONSE] = {judge_notification, .whole = true},

@@ -134,6 +134,13 @@ static void join_operations(struct adoption *adoption, struct adopted_link *entr
 	}
 }
 
+static void join(struct adopted_link *entry, const struct adopted_link *other)
+{
+	entry->link->peer = other->link;
+	if (entry->link->kind == LINK_SERVER)
+		backends_note_user(server_of(entry->link), client_of(other->link));
+}
+
 void adoption_join(struct adoption *adoption)
 {
 	struct adopted_link *entry, *next;
@@ -145,7 +152,7 @@ void adoption_join(struct adoption *adoption)
 		if (!entry->peer && !is_paired(entry->link))
 			continue;
 		if (can_be_paired(entry, other))
-			entry->link->peer = other->link;
+			join(entry, other);
 	}
 	HASH_ITER (by_handle, adoption->entries, entry, next) {
 		if (entry->link->kind == LINK_SERVER)

@@ -11,6 +11,8 @@
 #include "session/link/client_limits.h"
 #include "session/link/login.h"
 #include "session/login/client_greeting.h"
+#include "session/notify/channels.h"
+#include "session/notify/listening_server.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
 #include "session/takeover/adoption_facts.h"
@@ -73,6 +75,8 @@ static enum client_step step_of(enum client_state state, const struct link_recor
 		return link_record_is_set(record, LINK_RECORD_FORGETTING)
 			? CLIENT_STEP_FORGETTING
 			: CLIENT_STEP_NONE;
+	if (state == CLIENT_IDLE && link_record_is_set(record, LINK_RECORD_LISTENING))
+		return CLIENT_STEP_LISTENING;
 	return link_record_is_set(record, LINK_RECORD_SKIPPING) ? CLIENT_STEP_SKIPPING
 								: CLIENT_STEP_NONE;
 }
@@ -173,6 +177,37 @@ static bool is_waiting(enum client_state state)
 		state == CLIENT_LAUNCHING;
 }
 
+/* The names, of which the last byte is a NUL, are those of channels. */
+static bool are_names(const struct link_record_bytes *bytes)
+{
+	const char *at = (const char *)bytes->at, *end = at + bytes->length;
+
+	if (bytes->length == 0 || end[-1] != '\0')
+		return false;
+	for (; at < end; at += strlen(at) + 1) {
+		if (*at == '\0' || strlen(at) >= CHANNEL_NAME_SIZE)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Its listening server was not handed over, so that it is told of the loss. The LISTEN that it holds is
+ * judged again.
+ */
+static void take_channels(struct client_link *client, const struct link_record *record)
+{
+	const bool waits = link_record_is_set(record, LINK_RECORD_LISTENING);
+
+	if (client->link.pool && are_names(&record->channels))
+		listening_server_subscribe_again(
+			client, (const char *)record->channels.at, record->channels.length);
+	if (waits && client->step == CLIENT_STEP_LISTENING && channels_open_listener(client)) {
+		client->listener->resuming = true;
+		channels_place(client->listener, LISTENER_READY);
+	}
+}
+
 void adoption_clients_take(struct adoption *adoption, const struct link_record *record, int fd)
 {
 	struct registry *registry = adoption->registry;
@@ -199,6 +234,7 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 	}
 	sources_take(client);
 	client_place(client, state);
+	take_channels(client, record);
 	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
 		client_group_join(client);
 	if (record->id == 0)

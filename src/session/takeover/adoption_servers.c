@@ -48,13 +48,16 @@ static bool take_server_key(struct server_link *server, const struct link_record
 {
 	if (key->length == 0)
 		return true;
-	if (key->length > SERVER_KEY_MAX)
+	if (key->length < CANCEL_KEY_MIN || key->length > SERVER_KEY_MAX)
 		return false;
 	server->cancel_key = malloc(key->length);
 	if (!server->cancel_key)
 		return false;
 	memcpy(server->cancel_key, key->at, key->length);
 	server->cancel_key_length = (uint16_t)key->length;
+	backends_add(server);
+	/* Which clients have had it is not known. */
+	server->others_until = loop_now(server->link.stream.loop);
 	return true;
 }
 
@@ -175,6 +178,7 @@ static void drop_server(struct server_link *server)
 
 	requests_clear(&server->requests);
 	statements_server_closed(server);
+	backends_remove(server);
 	free(server->cancel_key);
 	free(server->pinned_by);
 	adoption_links_drop(&server->link);

@@ -7,6 +7,7 @@
 #include "model/custom_names.h"
 #include "net/stream_backlog.h"
 #include "session/link/login.h"
+#include "session/notify/channels.h"
 #include "session/relay/relay_rules.h"
 #include "wire/parameter_draft.h"
 
@@ -51,6 +52,7 @@ enum link_tag {
 	TAG_PINNED_AGE = 68,
 	TAG_PINNED_BY = 69,
 	TAG_CUSTOM_NAMES = 70,
+	TAG_CHANNELS = 80,
 };
 
 /*
@@ -146,6 +148,16 @@ static void write_state(struct buffer *out, const struct link *link, const char 
 	tagged_number(out, TAG_REPLICATION, replication);
 }
 
+static void write_channels(struct buffer *out, const struct channel_listener *listener)
+{
+	struct buffer names = {0};
+
+	channels_write_names(listener, &names);
+	tagged_bytes(out, TAG_CHANNELS, names.data, names.length);
+	out->failed = out->failed || names.failed;
+	buffer_free(&names);
+}
+
 static void write_client(struct buffer *out, const struct client_link *client)
 {
 	const struct link *link = &client->link;
@@ -168,10 +180,13 @@ static void write_client(struct buffer *out, const struct client_link *client)
 	if (client->custom_names)
 		tagged_bytes(out, TAG_CUSTOM_NAMES, client->custom_names,
 			custom_names_size(client->custom_names));
+	if (client->listener)
+		write_channels(out, client->listener);
 	statement_record_write_client(out, client);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
 			flag(client->step == CLIENT_STEP_SKIPPING, LINK_RECORD_SKIPPING) |
+			flag(client->step == CLIENT_STEP_LISTENING, LINK_RECORD_LISTENING) |
 			flag(client->step == CLIENT_STEP_FORGETTING, LINK_RECORD_FORGETTING) |
 			flag(client->ring_full, LINK_RECORD_RING_FULL));
 }
@@ -322,6 +337,7 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		BYTES(TAG_FOLLOWED, followed)
 		BYTES(TAG_ASKED, asked)
 		BYTES(TAG_ASKED_FOLLOWED, asked_followed)
+		BYTES(TAG_CHANNELS, channels)
 		NUMBER(TAG_CLOSE_CAUSE, close_cause)
 		BYTES(TAG_TARGET, target)
 		NUMBER(TAG_SUSPECTED, suspected)
