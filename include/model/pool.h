@@ -97,6 +97,9 @@ struct pool {
 	uint64_t *errors; /* owned: of servers, by class (wire/sqlstate); NULL: none yet */
 	uint64_t notified; /* clients that got the notice that they wait */
 	uint64_t pins[TOPIC_BITS]; /* servers that were pinned, by the topic */
+	/* Messages that clients got as listeners; clients that were closed by max_notify_backlog. */
+	uint64_t notifications, notify_overflows;
+	uint64_t listening_losses; /* listening servers that were lost */
 	uint64_t unsent[UNSENT_ENDINGS]; /* queries that ended before a server received them */
 };
 

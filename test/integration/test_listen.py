@@ -2,13 +2,16 @@
 """LISTEN in transaction mode: one server of the pool listens for all its clients."""
 
 import contextlib
+import itertools
 import struct
+import threading
 
 import pytest
 
 from support import wire
+from support.clients.metrics_page import scrape
 from support.clients.raw import Closed
-from support.process import wait_until
+from support.process import free_port, wait_until
 
 LOST = "the connection that listens for this client was lost: notifications may be missing"
 
@@ -300,6 +303,149 @@ def test_a_second_listen_in_a_transaction_doubles_nothing(pool):
     assert client.silent()
 
 
+def pipeline(client, *texts):
+    """The results of these statements, all in one write, each with its Sync."""
+    client.send(*[wire.extended(text) + wire.sync() for text in texts])
+    return [client.result() for _ in texts]
+
+
+def test_listen_and_unlisten_in_a_pipeline(pool, cluster):
+    client = pool.client()
+    results = pipeline(client, "LISTEN c", "LISTEN d", "SELECT 1", "UNLISTEN d", "NOTIFY c, 'own'")
+    assert [result.error for result in results] == [None] * 5
+    heard = [fields(body) for result in results for body in result.notifications]
+    assert (heard or notifications(client, 1)) == [("c", "own")]
+    cluster.ask("main", "NOTIFY d, 'x'")
+    cluster.ask("main", "NOTIFY c, 'y'")
+    assert next_notification(client) == ("c", "y")
+    results = pipeline(client, "UNLISTEN c", "SELECT 1")
+    assert [result.error for result in results] == [None] * 2
+    cluster.ask("main", "NOTIFY c, 'z'")
+    client.query("SELECT 1")
+    assert client.silent()
+
+
+def test_listens_as_queries_in_a_pipeline_are_answered_in_order(pool, cluster):
+    client = pool.client()
+    client.send(*[wire.query(sql) for sql in ("LISTEN c", "SELECT 1", "LISTEN d", "BEGIN", "LISTEN e",
+                                              "COMMIT", "UNLISTEN d", "SELECT 2")])
+    results = [client.result() for _ in range(8)]
+    assert [result.tag for result in results] == [
+        "LISTEN", "SELECT 1", "LISTEN", "BEGIN", "LISTEN", "COMMIT", "UNLISTEN", "SELECT 1"]
+    for channel in "cde":
+        cluster.ask("main", f"NOTIFY {channel}")
+    assert [channel for channel, _ in notifications(client, 2)] == ["c", "e"]
+    assert client.silent()
+
+
+@pytest.mark.parametrize("way", ["extended", "several", "function"])
+@pytest.mark.parametrize("session_state", ["warn", "error"])
+def test_channels_follow_whatever_session_state_says_of_other_state(
+    new_pooler, cluster, session_state, way
+):
+    pool = new_pooler({"pool_mode": "transaction", "session_state": session_state})
+    client = pool.client()
+    client.query("LISTEN c")
+    listen(client, way, "d")
+    for channel in "cd":
+        cluster.ask("main", f"NOTIFY {channel}, 'x'")
+    assert notifications(client, 2) == [("c", "x"), ("d", "x")]
+
+
+def test_listen_in_statement_mode(new_pooler, cluster):
+    pool = new_pooler({"pool_mode": "statement"})
+    client = pool.client()
+    client.query("LISTEN c")
+    client.extended("LISTEN d")
+    for channel in "cd":
+        cluster.ask("main", f"NOTIFY {channel}, 'x'")
+    assert notifications(client, 2) == [("c", "x"), ("d", "x")]
+    client.extended("UNLISTEN c")
+    client.query("UNLISTEN d")
+    for channel in "cd":
+        cluster.ask("main", f"NOTIFY {channel}, 'x'")
+    client.query("SELECT 1")
+    assert client.silent()
+
+
+def test_ignored_session_state_leaves_listen_to_the_server(new_pooler, cluster):
+    """As in PgBouncer: what the server sends reaches the client that has it."""
+    pool = new_pooler({"pool_mode": "transaction", "session_state": "ignore", "default_pool_size": 1})
+    client, other = pool.client(), pool.client()
+    client.query("LISTEN c")
+    assert len(cluster.backends(datname="main")) == 1
+    assert pool.show("LISTENERS") == []
+    cluster.ask("main", "NOTIFY c, 'x'")
+    assert client.silent()
+    result = other.query("NOTIFY c, 'y'")
+    assert ("c", "y") in [fields(body) for body in result.notifications]
+
+
+def test_a_listen_in_a_transaction_fails_with_it(pool, cluster):
+    client = pool.client()
+    client.query("BEGIN")
+    client.query("LISTEN c")
+    client.send(wire.query("SELECT 1/0"))
+    assert client.result().error.sqlstate == "22012"
+    client.query("COMMIT")
+    cluster.ask("main", "NOTIFY c, 'x'")
+    client.query("SELECT 1")
+    assert client.silent()
+    assert pool.show("LISTENERS") == []
+
+
+@pytest.mark.parametrize("end", ["ROLLBACK", "COMMIT"])
+def test_an_unlisten_counts_at_the_end_of_its_transaction(pool, cluster, end):
+    client = pool.client()
+    client.query("LISTEN c")
+    client.query("BEGIN")
+    client.query("UNLISTEN c")
+    client.query(end)
+    cluster.ask("main", "NOTIFY c, 'x'")
+    if end == "ROLLBACK":
+        assert next_notification(client) == ("c", "x")
+    client.query("SELECT 1")
+    assert client.silent()
+
+
+# --- limits that pools share
+
+def test_a_listen_gets_its_place_below_a_full_limit(new_pooler, cluster):
+    """Clients of another pool that never rest must not keep it from its place."""
+    pool = new_pooler({"pool_mode": "transaction", "max_db_connections": 2, "default_pool_size": 2,
+                       "query_wait_timeout": 20})
+    stop = threading.Event()
+
+    def work():
+        with contextlib.closing(pool.client(user="alice")) as client:
+            while not stop.is_set():
+                client.query("SELECT pg_sleep(0.002)")
+
+    workers = [threading.Thread(target=work) for _ in range(6)]
+    for worker in workers:
+        worker.start()
+    try:
+        wait_until(lambda: len(cluster.backends(datname="main")) == 2)
+        client = pool.client()
+        client.query("LISTEN c")
+        cluster.ask("main", "NOTIFY c, 'x'")
+        assert next_notification(client) == ("c", "x")
+    finally:
+        stop.set()
+        for worker in workers:
+            worker.join()
+
+
+def test_where_no_server_may_listen_the_client_keeps_its_own(new_pooler, cluster):
+    pool = new_pooler({"pool_mode": "transaction", "max_db_connections": 1, "default_pool_size": 1,
+                       "max_pinned": 1})
+    client = pool.client()
+    client.extended("LISTEN c")
+    wait_until(lambda: len(pool.show("PINS")) == 1)
+    cluster.ask("main", "NOTIFY c, 'x'")
+    assert next_notification(client) == ("c", "x")
+
+
 # --- clients that vanish, servers that are lost
 
 def test_a_client_that_leaves_listens_no_more(pool, cluster):
@@ -416,19 +562,45 @@ def test_an_unneeded_listening_server_goes(new_pooler, cluster):
     wait_until(lambda: not pool.servers())
 
 
-def test_subscriptions_survive_a_takeover(pool, cluster):
+def test_subscriptions_survive_a_takeover_and_nothing_is_lost(pool, cluster):
     client, other = pool.client(), pool.client()
     client.query("LISTEN c")
     client.query('LISTEN "D d"')
-    pool.take_over()
-    found = client.read()
-    assert (found.type, wire.read_fields(found.body)["M"]) == ("N", LOST)
+    before = listening(cluster)
+    with cluster.connect("main", "app") as source:
+        numbers = itertools.count()
+        stop = threading.Event()
+
+        def send():
+            while not stop.is_set():
+                source.execute(f"SELECT pg_notify('c', '{next(numbers)}')")
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        for _ in range(3):
+            pool.take_over()
+        stop.set()
+        sender.join()
+    sent = next(numbers)
+    assert notifications(client, sent) == [("c", str(i)) for i in range(sent)]
+    assert listening(cluster) == before
     other.query("LISTEN c")
-    client.query("LISTEN sync")
     notify(pool, "c", "x")
     notify(pool, '"D d"', "y")
     assert notifications(client, 2) == [("c", "x"), ("D d", "y")]
     assert next_notification(other) == ("c", "x")
+
+
+def test_what_a_client_has_not_read_survives_a_takeover(pool, cluster):
+    client = pool.client()
+    client.query("LISTEN c")
+    client.query("BEGIN")
+    for i in range(5):
+        cluster.ask("main", f"NOTIFY c, '{i}'")
+    pool.take_over()
+    client.send(wire.query("COMMIT"))
+    assert [message.type for message in client.read_until("Z")] == ["C", "Z"]
+    assert notifications(client, 5) == [("c", str(i)) for i in range(5)]
 
 
 def test_a_listen_that_waits_survives_a_takeover(new_pooler):
@@ -641,3 +813,75 @@ def test_ignored_session_state_leaves_process_numbers_alone(new_pooler, cluster)
     backend = int(client.value("SELECT pg_backend_pid()"))
     client.query("LISTEN c")
     assert pid(client.query("NOTIFY c").notifications[0]) == backend
+
+
+# --- what the operator sees
+
+def test_show_listeners(pool, cluster):
+    client, other = pool.client(), pool.client(user="alice")
+    client.query("LISTEN c")
+    client.query('LISTEN "D d"')
+    again = pool.client()
+    again.query("LISTEN c")
+    other.query("LISTEN c")
+    rows = pool.show("LISTENERS")
+    assert [(row["database"], row["user"], row["channel"], row["subscribers"]) for row in rows] == [
+        ("main", "alice", "c", "1"), ("main", "app", "c", "2"), ("main", "app", "D d", "1")]
+    servers = {row["ptr"]: row["user"] for row in pool.servers(state="active")}
+    assert all(servers[row["server"]] == row["user"] for row in rows)
+    assert {row["backlog"] for row in rows} == {"0"}
+    client.query("BEGIN")
+    cluster.ask("main", f"NOTIFY c, '{'x' * 1000}'")
+    assert again.read().type == other.read().type == "A"
+    (row,) = [row for row in pool.show("LISTENERS") if row["channel"] == "D d"]
+    assert int(row["backlog"]) > 1000
+    client.query("COMMIT")
+    for each in (client, again, other):
+        each.leave()
+    wait_until(lambda: pool.show("LISTENERS") == [])
+
+
+def test_a_listening_server_is_active_while_a_client_listens(pool):
+    """The other server was launched for the welcome of the client."""
+    client = pool.client()
+
+    def expect(active, idle):
+        row = pool.pool()
+        assert (row["sv_active"], row["sv_idle"]) == (active, idle)
+        states = sorted(row["state"] for row in pool.servers())
+        assert states == ["active"] * active + ["idle"] * idle
+        sockets = sorted(row["state"] for row in pool.show("SOCKETS", type="S"))
+        assert sockets == ["sv_active"] * active + ["sv_idle"] * idle
+
+    client.query("LISTEN c")
+    expect(1, 1)
+    client.query("UNLISTEN c")
+    expect(0, 2)
+    client.query("LISTEN c")
+    expect(1, 1)
+
+
+def test_metrics_count_listeners_and_notifications(new_pooler, cluster):
+    port = free_port()
+    pool = new_pooler({"pool_mode": "transaction", "metrics_port": port, "max_notify_backlog": 20000})
+    clients = [pool.client() for _ in range(3)]
+    for client in clients:
+        client.query("LISTEN c")
+    clients[0].query("LISTEN d")
+    notify(pool, "c", "x", "y")
+    for client in clients:
+        notifications(client, 2)
+
+    def value(name):
+        return scrape(port).value(f"pgusher_{name}", database="main", user="app")
+
+    assert value("pool_channels") == 2
+    assert value("pool_listeners") == 4
+    assert value("notifications_total") == 6
+    assert value("notify_backlog_closed_total") == value("listening_lost_total") == 0
+    clients[2].query("BEGIN")
+    notify(pool, "c", *["x" * 5000] * 5)
+    wait_until(lambda: value("notify_backlog_closed_total") == 1)
+    cluster.terminate(listening(cluster)[0])
+    wait_until(lambda: value("listening_lost_total") == 1)
+    pool.wait_log("main/app: the connection that listens was lost: 2 clients are warned")

@@ -33,11 +33,12 @@ enum channel_state {
 
 TAILQ_HEAD(subscription_list, subscription);
 TAILQ_HEAD(channel_list, channel);
-TAILQ_HEAD(listener_list, channel_listener);
+TAILQ_HEAD(channel_listener_list, channel_listener);
 TAILQ_HEAD(handoff_list, handoff);
 
 struct channel {
 	UT_hash_handle by_name;
+	uint64_t handle; /* in process.handles; 0: none yet */
 	struct channel_hub *hub;
 	TAILQ_ENTRY(channel) in_list; /* hub.due or hub.asked */
 	struct subscription_list subscriptions;
@@ -89,13 +90,15 @@ struct channel_hub {
 	struct channel *channels; /* uthash, by name */
 	unsigned count; /* of the channels */
 	unsigned listeners; /* number of clients with a listener */
+	unsigned subscriptions; /* of all clients, to all channels */
 	struct channel_list due; /* may need a LISTEN or an UNLISTEN */
 	struct channel_list asked; /* queries in flight, the oldest first */
 	unsigned in_flight; /* their number */
-	struct listener_list ready, later;
+	struct channel_listener_list ready, later;
 	struct handoff_list handoffs;
 	struct channel *marker; /* of handoffs; owned; NULL: none was needed yet */
 	usec_t used; /* when a client last listened */
+	usec_t wanted_since; /* valid without a server: when the first client wanted it */
 	struct notification *error; /* of the oldest query in flight; NULL: none so far */
 	bool broken; /* the server cannot listen: close it when its run has ended */
 	unsigned losses; /* how many listening servers were lost */
@@ -110,6 +113,18 @@ void channels_release(struct pool *pool);
 
 /* Returns the channel of this name; NULL if no client listens on it. */
 struct channel *channels_find(const struct channel_hub *hub, const char *name);
+
+/*
+ * Returns the channel of this name, made if there is none; NULL when out of memory. It goes with its
+ * last subscription, when the listening server does not listen on it: see channels_drop_unused().
+ */
+struct channel *channels_open_channel(struct channel_hub *hub, const char *name);
+
+/* Returns whether any client of the pool listens: its listening server is in use then. */
+static inline bool channels_are_in_use(const struct pool *pool)
+{
+	return pool->hub && pool->hub->subscriptions > 0;
+}
 
 /* Returns whether the listening server of the pool is there. */
 static inline bool channels_has_server(const struct channel_hub *hub)

@@ -20,9 +20,9 @@
  * these channels: `length` bytes of names, each with a NUL, in the encoding of the client. When it
  * listens no more, own_query_done is called for the server, and handoff_done() is true.
  *
- * Returns false, without a change, if the channels cannot be shared: `listen` is not shared, the
- * encoding of the client differs from that of the listening server, there are too many channels, or
- * memory is short. The server must then stay with its client.
+ * Returns false, without a change, if the channels cannot be shared: the encoding of the client differs
+ * from that of the listening server, the pool may have none (notify/listening_limits), there are too
+ * many channels, or memory is short. The server must then stay with its client.
  */
 bool handoff_begin(struct server_link *server, struct client_link *client, const char *names,
 	size_t length);
@@ -43,10 +43,16 @@ bool handoff_done(struct server_link *server);
 void handoff_marked(struct channel_hub *hub, const char *token);
 void handoff_listening_server_lost(struct channel_hub *hub);
 
-/* Go on with handoffs that have waited for the listening server. */
+/* Go on with handoffs that have waited for the listening server. May close servers of handoffs. */
 void handoff_check(struct channel_hub *hub);
 
-/* End those that wait for the listening server for too long. */
+/*
+ * No listening server will come soon: end those that wait for it. Their clients are warned, and get
+ * notifications when there is one. May close servers of handoffs.
+ */
+void handoff_abandon(struct channel_hub *hub);
+
+/* End those that wait for too long, so that no client waits for their servers. May close these. */
 void handoff_expire(struct channel_hub *hub, usec_t now);
 
 /*

@@ -48,17 +48,13 @@ void listening_server_upkeep(struct pool *pool, usec_t now);
 void listening_server_closed(
 	struct server_link *server, enum server_state state, const struct failure *why);
 
+/* No server listens for the clients any more: they get a WARNING, and the next one listens again. */
+void listening_server_lost(struct channel_hub *hub);
+
 /*
  * Move a client that has a listener to another pool, as client_move() does: it listens there, and gets
  * a WARNING. Returns false when memory is short: the client must be closed.
  */
 bool listening_server_move_client(struct client_link *client, struct pool *pool);
-
-/*
- * Have a client listen on these channels, `length` bytes of names, each with a NUL, on which another
- * server or another process has listened before: it gets a WARNING. Returns false as above.
- */
-bool listening_server_subscribe_again(
-	struct client_link *client, const char *names, size_t length);
 
 #endif

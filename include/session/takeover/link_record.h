@@ -73,6 +73,7 @@ struct link_record {
 	/* Of a client: the parameters of its startup message, in the same form. */
 	struct link_record_bytes asked, asked_followed;
 	struct link_record_bytes channels; /* on which it listens: names, each with its NUL */
+	struct link_record_bytes messages; /* of a client: notifications that it has not got */
 	struct link_record_bytes custom_names; /* of a client, each with its NUL */
 	uint64_t suspected, pins; /* of a server: session_topics */
 	uint64_t pinned_age;

@@ -89,10 +89,13 @@ static struct channel *new_channel(struct channel_hub *hub, const char *name)
 	return channel;
 }
 
-static struct channel *add_channel(struct channel_hub *hub, const char *name)
+struct channel *channels_open_channel(struct channel_hub *hub, const char *name)
 {
-	struct channel *channel = new_channel(hub, name);
+	struct channel *channel = channels_find(hub, name);
 
+	if (channel)
+		return channel;
+	channel = new_channel(hub, name);
 	if (!channel)
 		return NULL;
 	HASH_ADD_KEYPTR_BYHASHVALUE(by_name, hub->channels, channel->name, strlen(name),
@@ -145,6 +148,7 @@ void channels_drop_unused(struct channel *channel)
 	if (channel->is_due)
 		TAILQ_REMOVE(&hub->due, channel, in_list);
 	HASH_DELETE(by_name, hub->channels, channel);
+	handles_take_back(&hub->pool->registry->process->handles, &channel->handle, channel);
 	hub->count--;
 	free(channel);
 }
@@ -169,7 +173,7 @@ struct channel_listener *channels_open_listener(struct client_link *client)
 	return listener;
 }
 
-static struct listener_list *list_of(
+static struct channel_listener_list *list_of(
 	struct channel_listener *listener, enum listener_place place)
 {
 	return place == LISTENER_READY ? &listener->hub->ready : &listener->hub->later;
@@ -197,8 +201,11 @@ void channels_forget_client(struct client_link *client)
 	pool = listener->hub->pool;
 	channels_unsubscribe_all(client);
 	TAILQ_FOREACH (handoff, &listener->hub->handoffs, in_hub) {
-		if (handoff->listener == listener)
+		if (handoff->listener == listener) {
+			/* It need not wait any more. */
 			handoff->listener = NULL;
+			pool_needs_work(pool);
+		}
 	}
 	channels_place(listener, LISTENER_QUIET);
 	notification_queue_clear(&listener->queue);
@@ -241,19 +248,22 @@ struct subscription *channels_subscribe(
 	if (*too_many)
 		return NULL;
 	if (!channel)
-		channel = add_channel(listener->hub, name);
+		channel = channels_open_channel(listener->hub, name);
 	subscription = channel ? calloc(1, sizeof(*subscription)) : NULL;
 	if (!subscription) {
 		if (channel)
 			channels_drop_unused(channel);
 		return NULL;
 	}
+	if (listener->hub->subscriptions == 0)
+		listener->hub->wanted_since = loop_now(listener->hub->pool->registry->loop);
 	subscription->channel = channel;
 	subscription->listener = listener;
 	TAILQ_INSERT_TAIL(&channel->subscriptions, subscription, in_channel);
 	TAILQ_INSERT_TAIL(&listener->subscriptions, subscription, in_listener);
 	channel->subscribers++;
 	listener->channels++;
+	listener->hub->subscriptions++;
 	listener->hub->used = loop_now(listener->hub->pool->registry->loop);
 	if (channel->state == CHANNEL_ABSENT)
 		channels_note_due(channel);
@@ -269,6 +279,7 @@ void channels_unsubscribe(struct subscription *subscription)
 	TAILQ_REMOVE(&listener->subscriptions, subscription, in_listener);
 	channel->subscribers--;
 	listener->channels--;
+	listener->hub->subscriptions--;
 	listener->hub->used = loop_now(listener->hub->pool->registry->loop);
 	free(subscription);
 	if (channel->subscribers == 0 && channel->state == CHANNEL_PRESENT)

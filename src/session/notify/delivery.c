@@ -113,10 +113,12 @@ void delivery_to_client(struct client_link *client)
 		wait_for_end_of_answer(listener);
 		return;
 	}
+	client->link.pool->notifications += listener->queue.count;
 	if (!notification_queue_send(&listener->queue, &client->link.stream)) {
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 		return;
 	}
+	client->link.pool->notifications -= listener->queue.count;
 	channels_place(listener, listener->queue.count > 0 ? LISTENER_LATER : LISTENER_QUIET);
 }
 
@@ -128,6 +130,12 @@ static void go_on(struct client_link *client)
 	relay_client_resume(client);
 }
 
+static void close_overflowing(struct client_link *client)
+{
+	client->link.pool->notify_overflows++;
+	client_close_for(client, REASON_NOTIFY_BACKLOG);
+}
+
 static void look_at(struct channel_listener *listener)
 {
 	struct client_link *client = listener->client;
@@ -136,7 +144,7 @@ static void look_at(struct channel_listener *listener)
 	channels_place(listener, LISTENER_QUIET);
 	listener->resuming = false;
 	if (listener->overflowing)
-		client_close_for(client, REASON_NOTIFY_BACKLOG);
+		close_overflowing(client);
 	else if (resuming)
 		go_on(client);
 	else

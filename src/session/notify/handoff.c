@@ -9,11 +9,13 @@
 #include "session/link/close.h"
 #include "session/notify/delivery.h"
 #include "session/notify/handoff_state.h"
+#include "session/notify/listening_limits.h"
 #include "wire/sql.h"
 #include "wire/writer.h"
 
-/* How long the server listens on if there is no listening server. */
+/* How long a server waits for the listening one, and how long if clients of its pool need it. */
 #define LONGEST (10 * USEC_PER_SEC)
+#define LONGEST_IF_WANTED (2 * USEC_PER_SEC)
 
 /* --- the end ------------------------------------------------------------------------------ */
 
@@ -109,8 +111,6 @@ static bool is_ready(const struct handoff *handoff)
 
 	if (!hub->marker || !channels_is_present(hub->marker))
 		return false;
-	if (!handoff->listener)
-		return true;
 	TAILQ_FOREACH (each, &handoff->listener->subscriptions, in_listener) {
 		if (each->handoff == handoff && !channels_is_present(each->channel))
 			return false;
@@ -123,17 +123,33 @@ void handoff_check(struct channel_hub *hub)
 	struct handoff *handoff, *next;
 
 	TAILQ_FOREACH_SAFE (handoff, &hub->handoffs, in_hub, next) {
-		if (!handoff->begun && handoff->server && is_ready(handoff))
+		if (handoff->begun || !handoff->server)
+			continue;
+		/* For a client that has left, nothing is handed over. */
+		if (!handoff->listener)
+			send_commands(handoff, false);
+		else if (is_ready(handoff))
 			send_commands(handoff, true);
+	}
+}
+
+void handoff_abandon(struct channel_hub *hub)
+{
+	struct handoff *handoff, *next;
+
+	TAILQ_FOREACH_SAFE (handoff, &hub->handoffs, in_hub, next) {
+		if (!handoff->begun && handoff->server)
+			send_commands(handoff, false);
 	}
 }
 
 void handoff_expire(struct channel_hub *hub, usec_t now)
 {
+	const usec_t longest = pool_wanted_servers(hub->pool) > 0 ? LONGEST_IF_WANTED : LONGEST;
 	struct handoff *handoff, *next;
 
 	TAILQ_FOREACH_SAFE (handoff, &hub->handoffs, in_hub, next) {
-		if (now - handoff->since < LONGEST)
+		if (now - handoff->since < longest)
 			continue;
 		if (!handoff->begun && handoff->server)
 			send_commands(handoff, false);
@@ -220,8 +236,8 @@ bool handoff_begin(struct server_link *server, struct client_link *client, const
 		set_off(handoff, server, false);
 		return true;
 	}
-	if (!channels_suit(client) || !channels_marker(hub) ||
-		!subscribe(handoff, client, names, length)) {
+	if (!listening_limits_allow(hub->pool) || !channels_suit(client) ||
+		!channels_marker(hub) || !subscribe(handoff, client, names, length)) {
 		withdraw(handoff, client);
 		end(handoff);
 		return false;

@@ -147,12 +147,17 @@ static enum verdict judge_listen_by_mode(struct relay_run *run, const char *name
 {
 	switch (link_registry(run->from)->process->settings->listen) {
 	case LISTEN_SHARED:
-		return channels_suit(run->client) ? judge_listen(run, name) : RELAY_PASS;
+		if (channels_suit(run->client))
+			return judge_listen(run, name);
+		break;
 	case LISTEN_PIN:
 		break;
 	case LISTEN_ERROR:
+		listen_command_withdraw(run->client);
 		return refuse(run, REASON_LISTEN_REFUSED);
 	}
+	/* It may have waited for the listening server before `listen` was changed. */
+	listen_command_withdraw(run->client);
 	return RELAY_PASS;
 }
 
@@ -190,8 +195,10 @@ enum verdict listen_command_judge(struct relay_run *run)
 	enum verdict verdict = RELAY_PASS;
 	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 
-	if (!is_ours(run))
+	if (!is_ours(run)) {
+		listen_command_withdraw(run->client);
 		return RELAY_PASS;
+	}
 	session_command_init(&command);
 	session_command_read(
 		(const char *)text, run->frame.total - FRAME_HEADER_SIZE, lexis, &command);

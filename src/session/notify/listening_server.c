@@ -8,6 +8,7 @@
 #include "session/link/close.h"
 #include "session/notify/delivery.h"
 #include "session/notify/handoff.h"
+#include "session/notify/handoff_state.h"
 #include "wire/sql.h"
 #include "wire/writer.h"
 
@@ -21,10 +22,37 @@ bool listening_server_is_wanted(const struct pool *pool)
 	return pool->hub && !pool->hub->server && pool->hub->count > 0;
 }
 
+/* --- a server comes ----------------------------------------------------------------------- */
+
+/* No server listens on any channel. */
+static void forget_channels(struct channel_hub *hub)
+{
+	struct channel *channel, *next;
+
+	while ((channel = TAILQ_FIRST(&hub->asked)) != NULL)
+		TAILQ_REMOVE(&hub->asked, channel, in_list);
+	hub->in_flight = 0;
+	notification_unref(hub->error);
+	hub->error = NULL;
+	hub->broken = false;
+	if (hub->marker) {
+		hub->marker->state = CHANNEL_ABSENT;
+		channels_note_due(hub->marker);
+	}
+	HASH_ITER (by_name, hub->channels, channel, next) {
+		channel->state = CHANNEL_ABSENT;
+		if (channel->subscribers > 0)
+			channels_note_due(channel);
+		else if (!channel->is_due)
+			channels_drop_unused(channel);
+	}
+}
+
 void listening_server_launched(struct server_link *server)
 {
 	server->listens = true;
 	server->link.pool->hub->server = server;
+	forget_channels(server->link.pool->hub);
 }
 
 /* --- to the server ------------------------------------------------------------------------ */
@@ -76,7 +104,7 @@ static void send_due(struct channel_hub *hub)
 void listening_server_begin(struct server_link *server)
 {
 	server_enter(server, SERVER_LISTENING);
-	link_log(&server->link, LEVEL_DEBUG, "listens for the clients of its pool");
+	link_log(&server->link, LEVEL_LOG, "listens for the clients of its pool");
 	send_due(server->link.pool->hub);
 }
 
@@ -90,6 +118,7 @@ void listening_server_work(struct pool *pool)
 	/* A client that was closed may have been the last one. */
 	if (!pool->hub)
 		return;
+	handoff_check(hub);
 	send_due(hub);
 	channels_release(pool);
 }
@@ -152,6 +181,7 @@ void listening_server_refused(struct pool *pool, const struct failure *why)
 			channels_drop_unused(channel);
 	}
 	notification_unref(error);
+	handoff_abandon(pool->hub);
 	pool_needs_work(pool);
 }
 
@@ -246,45 +276,34 @@ bool listening_server_take_error(struct channel_hub *hub, const void *message, s
 
 /* --- the end ------------------------------------------------------------------------------ */
 
+/* Is the client warned for a handoff? What its own server brings is not lost. */
+static bool is_handed(const struct subscription *subscription)
+{
+	return subscription->handoff && !subscription->handoff->marked_here;
+}
+
 /* Each client once, on however many channels it listens. */
 static void warn(struct channel_hub *hub, struct notification *notice)
 {
+	unsigned count = 0;
+
 	struct channel *channel, *next;
 	struct subscription *each;
 
 	hub->losses++;
 	HASH_ITER (by_name, hub->channels, channel, next) {
 		TAILQ_FOREACH (each, &channel->subscriptions, in_channel) {
-			if (!each->confirmed || each->listener->losses == hub->losses)
+			if (!each->confirmed || is_handed(each) ||
+				each->listener->losses == hub->losses)
 				continue;
 			each->listener->losses = hub->losses;
 			delivery_offer(each->listener, notice);
+			count++;
 		}
 	}
-}
-
-/* No server listens on any channel. */
-static void forget_channels(struct channel_hub *hub)
-{
-	struct channel *channel, *next;
-
-	while ((channel = TAILQ_FIRST(&hub->asked)) != NULL)
-		TAILQ_REMOVE(&hub->asked, channel, in_list);
-	hub->in_flight = 0;
-	notification_unref(hub->error);
-	hub->error = NULL;
-	hub->broken = false;
-	if (hub->marker) {
-		hub->marker->state = CHANNEL_ABSENT;
-		channels_note_due(hub->marker);
-	}
-	HASH_ITER (by_name, hub->channels, channel, next) {
-		channel->state = CHANNEL_ABSENT;
-		if (channel->subscribers > 0)
-			channels_note_due(channel);
-		else if (!channel->is_due)
-			channels_drop_unused(channel);
-	}
+	log_write(LEVEL_WARNING,
+		"%s/%s: the connection that listens was lost: %u clients are warned",
+		hub->pool->database->name, hub->pool->user->name, count);
 }
 
 static bool has_confirmed(const struct channel_hub *hub)
@@ -292,20 +311,31 @@ static bool has_confirmed(const struct channel_hub *hub)
 	const struct channel *channel;
 
 	for (channel = hub->channels; channel; channel = channel->by_name.next) {
-		if (channel->state == CHANNEL_PRESENT && channel->subscribers > 0)
-			return true;
+		const struct subscription *each;
+
+		TAILQ_FOREACH (each, &channel->subscriptions, in_channel) {
+			if (each->confirmed)
+				return true;
+		}
 	}
 	return false;
 }
 
-static void lost(struct channel_hub *hub)
+static void tell_loss(struct channel_hub *hub)
 {
-	struct notification *notice = has_confirmed(hub) ? delivery_warning() : NULL;
+	struct notification *notice = delivery_warning();
 
-	handoff_listening_server_lost(hub);
+	hub->pool->listening_losses++;
 	if (notice)
 		warn(hub, notice);
 	notification_unref(notice);
+}
+
+void listening_server_lost(struct channel_hub *hub)
+{
+	if (has_confirmed(hub))
+		tell_loss(hub);
+	handoff_listening_server_lost(hub);
 	forget_channels(hub);
 }
 
@@ -317,10 +347,15 @@ void listening_server_closed(
 	if (!server->listens)
 		return;
 	pool->hub->server = NULL;
+	pool->hub->wanted_since = loop_now(pool->registry->loop);
+	if (why->reason == REASON_DISKO_OVER)
+		return; /* another process has it, and the clients */
 	if (state == SERVER_LISTENING)
-		lost(pool->hub);
+		listening_server_lost(pool->hub);
 	else if (pool->failing && pool->refused)
 		listening_server_refused(pool, why);
+	else
+		handoff_abandon(pool->hub);
 	channels_release(pool);
 	pool_needs_work(pool);
 }
@@ -363,8 +398,11 @@ void listening_server_upkeep(struct pool *pool, usec_t now)
 
 /* --- clients that move -------------------------------------------------------------------- */
 
-bool listening_server_subscribe_again(
-	struct client_link *client, const char *names, size_t length)
+/*
+ * Have the client listen on these channels, `length` bytes of names, each with a NUL, on which another
+ * server has listened before.
+ */
+static bool subscribe_again(struct client_link *client, const char *names, size_t length)
 {
 	struct channel_listener *listener = channels_open_listener(client);
 	struct notification *notice = listener ? delivery_warning() : NULL;
@@ -398,8 +436,7 @@ bool listening_server_move_client(struct client_link *client, struct pool *pool)
 	channels_forget_client(client);
 	client_move(client, pool);
 	good = !names.failed &&
-		listening_server_subscribe_again(
-			client, (const char *)names.data, names.length) &&
+		subscribe_again(client, (const char *)names.data, names.length) &&
 		notification_queue_move(&queue, &client->listener->queue);
 	buffer_free(&names);
 	if (!good) {

@@ -6,6 +6,7 @@
 #include "model/peer.h"
 #include "session/link/close.h"
 #include "session/notify/channels.h"
+#include "session/notify/listening_limits.h"
 #include "session/notify/listening_server.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
@@ -195,43 +196,19 @@ enum launch_result launch_replacement(struct pool *pool)
 
 /* --- a listening server ------------------------------------------------------------------- */
 
-/* How many servers listen for the pools below this cap. */
-static unsigned listening_below(const struct cap *cap, const struct registry *registry)
-{
-	const struct pool *pool;
-	unsigned count = 0;
-
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
-		count += cap_of(pool, cap->kind) == cap && pool->hub && pool->hub->server;
-	return count;
-}
-
-/* Servers that listen run no queries: those that do must not starve because of them. */
-static bool caps_allow_listening(const struct pool *pool)
-{
-	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
-		const unsigned limit = cap_limit(pool, kind);
-
-		if (limit > 0 &&
-			2 * (listening_below(cap_of(pool, kind), pool->registry) + 1) > limit)
-			return false;
-	}
-	return true;
-}
-
 bool launch_listening_server(struct pool *pool)
 {
-	const usec_t now = loop_now(pool->registry->loop);
+	const usec_t waits = waits_since(pool), since = pool->hub->wanted_since;
 
 	if (pool_is_paused(pool) || !login_concurrency_allows(pool) || launch_must_pause(pool))
 		return false;
-	if (!caps_allow_listening(pool)) {
+	if (!listening_limits_allow(pool)) {
 		const struct failure why = failure_of(REASON_LISTENING_SERVERS);
 
 		listening_server_refused(pool, &why);
 		return false;
 	}
-	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, now) ||
+	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, waits < since ? waits : since) ||
 		!descriptors_allow(pool->registry, true))
 		return false;
 	return server_login_begin_listening(pool, pool->registry->login_owner);

@@ -7,6 +7,7 @@
 #include "model/statements_in_flight.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/notify/listening_takeover.h"
 #include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
 #include "session/takeover/adoption_clients.h"
@@ -200,7 +201,10 @@ static void activate(struct adopted_link *entry)
 void adoption_activate(struct adoption *adoption)
 {
 	struct adopted_link *entry, *next;
+	struct pool *pool;
 
 	HASH_ITER (by_handle, adoption->entries, entry, next)
 		activate(entry);
+	TAILQ_FOREACH (pool, &adoption->registry->pools, in_registry)
+		listening_takeover_end(pool);
 }

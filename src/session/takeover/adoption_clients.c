@@ -11,8 +11,7 @@
 #include "session/link/client_limits.h"
 #include "session/link/login.h"
 #include "session/login/client_greeting.h"
-#include "session/notify/channels.h"
-#include "session/notify/listening_server.h"
+#include "session/notify/listening_takeover.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
 #include "session/takeover/adoption_facts.h"
@@ -177,32 +176,18 @@ static bool is_waiting(enum client_state state)
 		state == CLIENT_LAUNCHING;
 }
 
-/* The names, of which the last byte is a NUL, are those of channels. */
-static bool are_names(const struct link_record_bytes *bytes)
-{
-	const char *at = (const char *)bytes->at, *end = at + bytes->length;
-
-	if (bytes->length == 0 || end[-1] != '\0')
-		return false;
-	for (; at < end; at += strlen(at) + 1) {
-		if (*at == '\0' || strlen(at) >= CHANNEL_NAME_SIZE)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Its listening server was not handed over, so that it is told of the loss. The LISTEN that it holds is
- * judged again.
- */
+/* What it listens on, if that can be kept. The LISTEN that it holds is judged again. */
 static void take_channels(struct client_link *client, const struct link_record *record)
 {
-	const bool waits = link_record_is_set(record, LINK_RECORD_LISTENING);
+	const bool waits = client->step == CLIENT_STEP_LISTENING;
 
-	if (client->link.pool && are_names(&record->channels))
-		listening_server_subscribe_again(
-			client, (const char *)record->channels.at, record->channels.length);
-	if (waits && client->step == CLIENT_STEP_LISTENING && channels_open_listener(client)) {
+	if (!client->link.pool ||
+		(record->channels.length == 0 && record->messages.length == 0 && !waits))
+		return;
+	if (!listening_takeover_take_client(client, (const char *)record->channels.at,
+		    record->channels.length, record->messages.at, record->messages.length))
+		log_write(LEVEL_ERROR, "a client that was taken over does not listen any more");
+	if (waits && client->listener) {
 		client->listener->resuming = true;
 		channels_place(client->listener, LISTENER_READY);
 	}

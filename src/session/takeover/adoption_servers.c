@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/statements_in_flight.h"
+#include "session/notify/listening_takeover.h"
 #include "session/relay/relay_rules.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
@@ -15,8 +16,8 @@
 /* Return the state of this name, or SERVER_STATES when no server can be adopted in it. */
 static enum server_state server_state_of(const char *name)
 {
-	static const enum server_state states[] = {
-		SERVER_IDLE, SERVER_PAIRED, SERVER_STALE, SERVER_RESETTING, SERVER_CHECKING};
+	static const enum server_state states[] = {SERVER_IDLE, SERVER_PAIRED, SERVER_STALE,
+		SERVER_RESETTING, SERVER_CHECKING, SERVER_LISTENING};
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		if (strcmp(server_state_name(states[i]), name) == 0)
@@ -172,10 +173,19 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 		take_server_key(server, &record->key) && take_address(server, &record->where);
 }
 
+static bool take_channels(struct server_link *server, enum server_state state,
+	const struct link_record_bytes *channels)
+{
+	return state != SERVER_LISTENING ||
+		listening_takeover_take_server(
+			server, (const char *)channels->at, channels->length);
+}
+
 static void drop_server(struct server_link *server)
 {
 	struct registry *registry = link_registry(&server->link);
 
+	listening_takeover_drop_server(server);
 	requests_clear(&server->requests);
 	statements_server_closed(server);
 	backends_remove(server);
@@ -205,6 +215,7 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 		!fill_server(server, record) ||
 		!adoption_statements_fill_server(
 			adoption->statements, server, &record->statements) ||
+		!take_channels(server, state, &record->channels) ||
 		!adoption_links_add(adoption, &server->link, record)) {
 		drop_server(server);
 		return;

@@ -45,6 +45,8 @@ static void ready_to_listen(struct server_link *server)
 	pool->failing = false;
 	listening_server_begin(server);
 	welcome_waiting(pool);
+	/* It does not count for the size of the pool any more, now that it has logged in. */
+	pool_needs_work(pool);
 }
 
 static void ready(struct server_link *server, struct buffer *head)

@@ -30,6 +30,7 @@ static void end_question(struct server_link *server)
 		return_to_pool(server);
 		break;
 	case QUESTION_HANDED:
+		break;
 	case QUESTION_PINS:
 		/* Settings may have been reset behind the question. */
 		if (!pairing_sync(client, server))
