@@ -72,6 +72,13 @@ enum session_state {
 	SESSION_STATE_IGNORE, /* only parameters that servers report follow */
 };
 
+/* What a LISTEN does in transaction and statement mode. */
+enum listen_mode {
+	LISTEN_SHARED, /* one server of the pool listens for all clients */
+	LISTEN_PIN, /* the server stays with its client */
+	LISTEN_ERROR, /* it is refused */
+};
+
 /* Types of values: the text that is allowed, and the type of the field. */
 #define SETTING_TYPE_INTEGER int /* a C integer */
 #define SETTING_TYPE_COUNT int /* a C integer; -1 counts as 0 */
@@ -97,6 +104,7 @@ enum session_state {
 #define SETTING_TYPE_WAIT_ACTION enum wait_action
 #define SETTING_TYPE_SESSION_STATE enum session_state
 #define SETTING_TYPE_SHARE int /* a C integer; a percentage is its negative */
+#define SETTING_TYPE_LISTEN_MODE enum listen_mode
 #define SETTING_TYPE_COMPAT_VERSION enum compat_version
 
 struct settings {

@@ -21,6 +21,7 @@
 #include "model/link.h"
 #include "net/wheel.h"
 
+struct channel_listener;
 struct client_group;
 struct console_session;
 struct database;
@@ -58,6 +59,7 @@ enum client_step {
 	CLIENT_STEP_SKIPPING, /* likewise: its messages are ignored until a Sync */
 	CLIENT_STEP_SYNC_DUE, /* before its next message parameters are set on its server */
 	CLIENT_STEP_FORGETTING, /* its server is to deallocate all statements first */
+	CLIENT_STEP_LISTENING, /* its LISTEN waits for the listening server: see session/notify */
 	CLIENT_STEP_ASKED, /* its last server is asked for its settings, and then it goes on */
 	CLIENT_STEPS,
 };
@@ -101,6 +103,7 @@ struct client_link {
 		enum reason ending; /* CLIENT_STEP_ENDING: why its query ends */
 		struct server_link *asking; /* CLIENT_STEP_ASKED: that server */
 	};
+	struct channel_listener *listener; /* owned; NULL: it has not LISTENed */
 	struct replica *replica; /* owned; NULL: it did not ask for replication */
 	uint8_t key[CANCEL_KEY_MAX]; /* its cancel key; CANCEL_*: of its CancelRequest */
 	uint8_t key_length; /* 0: none issued yet */

@@ -20,6 +20,7 @@
 #include "model/statistics/stats.h"
 #include "model/user.h"
 
+struct channel_hub;
 struct lookup;
 struct registry;
 
@@ -55,6 +56,8 @@ struct pool {
 	unsigned client_count[CLIENT_STATES];
 	unsigned server_count[SERVER_LISTS];
 	unsigned pinned; /* servers that stay with their clients: see session/state/pins */
+	struct channel_hub
+		*hub; /* of its clients that LISTEN; NULL: none: see session/notify */
 	unsigned cancels_due; /* DRAINING servers that wait for a cancel connection */
 	struct client_group
 		*groups; /* of its clients, owned: see model/statistics/client_group */
@@ -94,6 +97,9 @@ struct pool {
 	uint64_t *errors; /* owned: of servers, by class (wire/sqlstate); NULL: none yet */
 	uint64_t notified; /* clients that got the notice that they wait */
 	uint64_t pins[TOPIC_BITS]; /* servers that were pinned, by the topic */
+	/* Messages that clients got as listeners; clients that were closed by max_notify_backlog. */
+	uint64_t notifications, notify_overflows;
+	uint64_t listening_losses; /* listening servers that were lost */
 	uint64_t unsent[UNSENT_ENDINGS]; /* queries that ended before a server received them */
 };
 
@@ -140,6 +146,9 @@ int pool_max_waiters(const struct pool *pool);
 /* Returns how many servers may be pinned (max_pinned): a number, or a part of pool_size. */
 unsigned pool_max_pinned(const struct pool *pool);
 
+/* Returns session_state as configured, whatever the mode of the pool. */
+enum session_state pool_configured_session_state(const struct pool *pool);
+
 /* Read the pool mode, the caps and lifetime_least again, after the configuration has changed. */
 void pool_reconfigure(struct pool *pool);
 
@@ -172,8 +181,14 @@ bool pool_is_forced(const struct pool *pool);
 /* Returns whether the pool has clients, or client logins that wait for its look-ups. */
 bool pool_has_clients(const struct pool *pool);
 
-/* Returns the number of its server connections in any state. */
+/*
+ * Returns the number of its server connections in any state, as they count for its size: without
+ * its listening server.
+ */
 unsigned pool_servers(const struct pool *pool);
+
+/* Returns whether the pool has any server connection. */
+bool pool_has_servers(const struct pool *pool);
 
 /* Returns the number of servers that have logged in. */
 unsigned pool_connected_servers(const struct pool *pool);

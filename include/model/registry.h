@@ -13,6 +13,7 @@
 
 #include "base/slab.h"
 #include "crypt/keyed_hash.h"
+#include "model/backends.h"
 #include "model/held.h"
 #include "model/pool.h"
 #include "model/process.h"
@@ -82,6 +83,7 @@ struct registry {
 	struct link_walk_list walks; /* walks over `links`: see model/link_walk */
 	struct statement_table statements;
 	struct counters counters;
+	struct backends backends; /* servers by the process numbers of their backends */
 	struct slab clients, servers, helds; /* memory of links and of small held blocks */
 	size_t held_bytes; /* size of the large held blocks: see model/held */
 	struct resolver *resolver;

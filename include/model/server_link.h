@@ -11,10 +11,11 @@
  *   PAIRED > DRAINING > IDLE | RESETTING | STALE      its client was closed during a query
  *   IDLE > STALE > CHECKING > IDLE                    server_check_query before the next use
  *   CONNECTING > CANCELING                            sends a CancelRequest
+ *   AUTHENTICATING (> PREPARING) > LISTENING          listens for all clients of its pool
  *   all > CLOSED
  *
- * Words of the console: login (CONNECTING to PREPARING), active (PAIRED, ASKING, LOOKING_UP),
- * used (STALE), tested (RESETTING, CHECKING), being_canceled (DRAINING, HELD), active_cancel
+ * Words of the console: login (CONNECTING to PREPARING), active (PAIRED, ASKING, LOOKING_UP,
+ * LISTENING), used (STALE), tested (RESETTING, CHECKING), being_canceled (DRAINING, HELD), active_cancel
  * (CANCELING).
  */
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
@@ -29,6 +30,7 @@
 #include "wire/session_topics.h"
 
 struct client_link;
+struct handoff;
 struct lookup;
 struct server_login;
 
@@ -46,6 +48,7 @@ enum server_state {
 	SERVER_ASKING,
 	SERVER_CHECKING,
 	SERVER_CANCELING,
+	SERVER_LISTENING,
 	SERVER_CLOSED,
 	SERVER_STATES,
 };
@@ -59,6 +62,7 @@ enum server_list {
 	SERVERS_TESTED,
 	SERVERS_ACTIVE_CANCEL,
 	SERVERS_BEING_CANCELED,
+	SERVERS_LISTENING,
 	SERVER_LISTS,
 	SERVERS_NOWHERE,
 };
@@ -73,6 +77,7 @@ enum server_task {
 	SERVER_TASK_ENDED, /* a query of our own has ended: nothing is expected in this run */
 	SERVER_TASK_OWN_QUERY, /* a query of our own: see session/relay/own_query */
 	SERVER_TASK_QUESTION, /* a query for the settings of the session: see session/state/question */
+	SERVER_TASK_HANDOFF, /* it listens for a client until it need not: see notify/handoff */
 	SERVER_TASK_SYNC_ALONE, /* our SETs; the client's messages wait for their end */
 	SERVER_TASK_SYNC_GATHERED, /* our SETs, and behind them the client's messages in `kept` */
 	SERVER_TASK_SYNC_ENDED, /* our SETs, sent alone, have ended in this run */
@@ -128,6 +133,7 @@ struct server_link {
 	struct client_link *launched_for; /* logs in for this client's replication; or NULL */
 	struct client_link *canceling; /* CANCELING: client with the request; NULL: closed */
 	struct client_link *asked_for; /* ASKING: holds until the answer; NULL: closed */
+	struct handoff *handoff; /* ASKING: the handoff that has it; NULL: none */
 	struct server_link *cancel_target; /* CANCELING: server to be cancelled; NULL: closed */
 	struct server_statements *statements; /* owned; NULL: never prepared any of ours */
 	struct buffer changes; /* names and values, each with a NUL, that its client has SET */
@@ -139,6 +145,10 @@ struct server_link {
 	uint64_t unnamed; /* id of its unnamed statement; 0: unknown, or too long to be kept */
 	uint8_t *cancel_key; /* owned: from BackendKeyData; NULL: none */
 	uint16_t cancel_key_length;
+	struct server_link *next_backend; /* in registry.backends: see model/backends */
+	uint64_t user_id; /* of the client that has it, or had it last; 0: none */
+	uint32_t user_pid; /* the process number that this client was told */
+	usec_t others_until; /* when a client before that one had it at the latest; 0: never */
 	/* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs. */
 	char transaction_status;
 	enum server_task task : 8; /* set by server_set_task() only */
@@ -170,6 +180,7 @@ struct server_link {
 	bool touched; /* it was paired before: its session may differ from a new one */
 	bool follows; /* its `parameters` include followed ones, with correct values */
 	bool connect_query_failed; /* connect_query failed, and is not run again */
+	bool listens; /* launched to be the listening server of its pool */
 	bool replacement; /* launched in place of one that has reached server_lifetime */
 	bool replaced; /* by such a server: to be closed when it is free */
 	bool close_needed; /* retired: to be closed when it is free */
@@ -181,6 +192,7 @@ struct server_link {
 	 * used yet: if unnamed_passing is set, the server stays with the client.
 	 */
 	bool awaits_bind : 1;
+	bool owes_messages : 1; /* its client gets queued messages when it has its answer */
 	bool changes_known : 1; /* it has `changes`, unless an error undoes them */
 	unsigned suspected : 8; /* session_topics that its client may have changed */
 	unsigned pins : 8; /* session_topics that it has and that keep it with its client */

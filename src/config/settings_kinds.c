@@ -78,6 +78,13 @@ static const struct setting_word session_state_words[] = {
 	{NULL, 0, false},
 };
 
+static const struct setting_word listen_mode_words[] = {
+	{"shared", LISTEN_SHARED, false},
+	{"pin", LISTEN_PIN, false},
+	{"error", LISTEN_ERROR, false},
+	{NULL, 0, false},
+};
+
 #define COMPAT_WORD(name, text, number) {text, name, false},
 static const struct setting_word compat_version_words[] = {
 	COMPAT_VERSIONS_OF(COMPAT_WORD){NULL, 0, false},
@@ -482,6 +489,7 @@ KIND(TLS_NEGOTIATION, .read = read_word, .words = tls_negotiation_words);
 KIND(COMPAT_VERSION, .read = read_word, .words = compat_version_words);
 KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
 KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
+KIND(LISTEN_MODE, .read = read_word, .words = listen_mode_words);
 KIND(WAIT_ACTION, .read = read_word, .words = wait_action_words);
 KIND(SESSION_STATE, .read = read_word, .words = session_state_words);
 KIND(SHARE, .allowed = "a whole number, or a percentage such as 50%", .takes_minus = true,

@@ -25,7 +25,7 @@ void pool_upkeep_open_forced(struct registry *registry)
 static bool is_unused(const struct pool *pool)
 {
 	return !pool_has_clients(pool) && TAILQ_EMPTY(&pool->cancels) &&
-		pool_servers(pool) == 0;
+		!pool_has_servers(pool);
 }
 
 /* The database logs in as another user now, so this pool gets no clients any more. */

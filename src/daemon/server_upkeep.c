@@ -3,6 +3,7 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
+#include "session/notify/listening_server.h"
 #include "session/pool/draining.h"
 #include "session/pool/lifetime.h"
 #include "session/pool/minimum.h"
@@ -211,6 +212,7 @@ void server_upkeep_pool(struct pool *pool, usec_t now)
 	if (pool_has_clients(pool))
 		pool->last_client = now;
 	minimum_fill(pool);
+	listening_server_upkeep(pool, now);
 	if (pool_wanted_servers(pool) + pool_welcoming_clients(pool) +
 			pool_waiting_cancels(pool) >
 		0)

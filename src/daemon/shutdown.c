@@ -12,7 +12,7 @@ static bool has_servers(const struct registry *registry)
 	const struct pool *pool;
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		if (pool_servers(pool) > 0)
+		if (pool_has_servers(pool))
 			return true;
 	}
 	return peering_count_servers(registry) > 0;

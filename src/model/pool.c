@@ -74,17 +74,22 @@ static enum pool_mode mode_of(const struct pool *pool)
 	return pool->registry->process->settings->pool_mode;
 }
 
-static enum session_state session_state_of_pool(const struct pool *pool)
+enum session_state pool_configured_session_state(const struct pool *pool)
 {
 	const struct user_config *user = pool->user->config;
 
-	if (pool->mode == POOL_MODE_SESSION || pool->database->console)
-		return SESSION_STATE_IGNORE;
 	if (user && user->session_state != SESSION_STATE_INHERIT)
 		return user->session_state;
 	if (pool->database->config->session_state != SESSION_STATE_INHERIT)
 		return pool->database->config->session_state;
 	return pool->registry->process->settings->session_state;
+}
+
+static enum session_state session_state_of_pool(const struct pool *pool)
+{
+	if (pool->mode == POOL_MODE_SESSION || pool->database->console)
+		return SESSION_STATE_IGNORE;
+	return pool_configured_session_state(pool);
 }
 
 enum session_knowledge pool_knows_sessions(const struct pool *pool)
@@ -102,14 +107,14 @@ enum session_knowledge pool_knows_sessions(const struct pool *pool)
 	return SESSIONS_KNOWN;
 }
 
-/* The sessions of replication are never used again. */
+/* The sessions of replication are never used again, and no client runs in those that listen. */
 static void retire_unknown(struct pool *pool)
 {
 	struct pool_walk walk = pool_walk_servers(pool);
 	struct link *link;
 
 	while ((link = pool_walk_next(&walk)) != NULL) {
-		if (!server_of(link)->replication)
+		if (!server_of(link)->replication && !server_of(link)->listens)
 			server_retire(server_of(link), SERVER_CLOSED_RELOAD);
 	}
 }
@@ -166,9 +171,14 @@ unsigned pool_servers(const struct pool *pool)
 {
 	unsigned all = 0;
 
-	for (unsigned i = 0; i < SERVER_LISTS; i++)
+	for (unsigned i = 0; i < SERVERS_LISTENING; i++)
 		all += pool->server_count[i];
 	return all;
+}
+
+bool pool_has_servers(const struct pool *pool)
+{
+	return pool_servers(pool) + pool->server_count[SERVERS_LISTENING] > 0;
 }
 
 unsigned pool_connected_servers(const struct pool *pool)

@@ -16,9 +16,9 @@ static const struct {
 	[SERVER_CONNECTING] = {"connecting", "new", "sv_login", SERVERS_LOGIN,
 		MAY(AUTHENTICATING) | MAY(CANCELING) | MAY(CLOSED)},
 	[SERVER_AUTHENTICATING] = {"authenticating", "new", "sv_login", SERVERS_LOGIN,
-		MAY(CONNECTING) | MAY(PREPARING) | MAY(IDLE) | MAY(CLOSED)},
+		MAY(CONNECTING) | MAY(PREPARING) | MAY(IDLE) | MAY(LISTENING) | MAY(CLOSED)},
 	[SERVER_PREPARING] = {"preparing", "new", "sv_login", SERVERS_LOGIN,
-		MAY(IDLE) | MAY(CLOSED)},
+		MAY(IDLE) | MAY(LISTENING) | MAY(CLOSED)},
 	[SERVER_IDLE] = {"idle", "idle", "sv_idle", SERVERS_IDLE,
 		MAY(PAIRED) | MAY(LOOKING_UP) | MAY(STALE) | MAY(CLOSED)},
 	[SERVER_PAIRED] = {"paired", "active", "sv_active", SERVERS_ACTIVE,
@@ -41,6 +41,8 @@ static const struct {
 	[SERVER_ASKING] = {"asking", "active", "sv_active", SERVERS_ACTIVE,
 		MAY(PAIRED) | MAY(IDLE) | MAY(STALE) | MAY(HELD) | MAY(RESETTING) |
 			MAY(CLOSED)},
+	[SERVER_LISTENING] = {"listening", "active", "sv_active", SERVERS_LISTENING,
+		MAY(CLOSED)},
 	[SERVER_CLOSED] = {"closed", "closed", "sv_closed", SERVERS_NOWHERE, 0},
 };
 

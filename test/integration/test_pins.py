@@ -168,7 +168,8 @@ REFUSED = [make for make, _, _ in PINS if not make.startswith("DO")] + [
 @pytest.mark.parametrize("run", ["simple", "extended", "transaction"])
 @pytest.mark.parametrize("make", REFUSED)
 def test_with_error_the_statement_is_refused(new_pooler, run, make):
-    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "session_state": "error"})
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "session_state": "error",
+                         "listen": "pin"})
     client = pooler.client()
     if run == "transaction":
         client.query("BEGIN")

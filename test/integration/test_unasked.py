@@ -8,7 +8,7 @@ from support import wire
 UNASKED = {
     "tracked parameter": wire.parameter_status("TimeZone", "Europe/Berlin"),
     "other parameter": wire.parameter_status("in_hot_standby", "on"),
-    "notification": wire.message("A", b"\0\0\0\7" + wire.text("news") + wire.text("words")),
+    "notification": wire.message("A", b"\0\0\0\0" + wire.text("news") + wire.text("words")),
     "notice": wire.notice("by the way"),
     "several": wire.notice("one") + wire.parameter_status("DateStyle", "German, DMY") + wire.notice("two"),
 }

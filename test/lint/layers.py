@@ -16,6 +16,7 @@ FOLDERS = {
     "session": [
         "link",
         "relay",
+        "notify",
         "statements",
         "parameters",
         "state",

@@ -38,6 +38,7 @@ struct database_figures {
 struct capacity_figures {
 	int64_t size, reserve_in_use, waiters_limit, notified, pinned, oldest_transaction,
 		oldest_idle_transaction;
+	int64_t channels, subscriptions, notifications, notify_overflows, listening_losses;
 };
 
 /* metric_hosts has a row for each host of a database that was tried; the others see above. */

@@ -37,6 +37,13 @@ enum launch_result launch_replacement(struct pool *pool);
 bool launch_for_replication(struct client_link *client);
 
 /*
+ * Open the connection of the pool's listening server, which does not count for the size of the pool. At
+ * most half of the places below a limit that pools share may listen: if there is none, clients that wait
+ * to LISTEN get an error. Returns false if no connection was opened.
+ */
+bool launch_listening_server(struct pool *pool);
+
+/*
  * Close the least recently used idle server of all pools, for its descriptor. Returns false if
  * there is none, or a search shortly before found none.
  */

@@ -66,6 +66,10 @@ extern const struct relay_rule relay_own_server[RELAY_TYPES];
 extern const struct relay_rule relay_asked_server[RELAY_TYPES];
 extern const struct relay_rule relay_asked_client[RELAY_TYPES];
 
+/* From the listening server of a pool, and from one that hands its channels over to it. */
+extern const struct relay_rule relay_listening_server[RELAY_TYPES];
+extern const struct relay_rule relay_handoff_server[RELAY_TYPES];
+
 /* From a server that runs a look-up. */
 extern const struct relay_rule relay_lookup_server[RELAY_TYPES];
 

@@ -28,6 +28,12 @@ bool server_login_begin(struct pool *pool, const struct server_link *for_cancel,
 bool server_login_begin_replacement(struct pool *pool, const struct server_login_owner *owner);
 
 /*
+ * Start a connection that is to be the listening server of the pool. Returns false as
+ * server_login_begin() does.
+ */
+bool server_login_begin_listening(struct pool *pool, const struct server_login_owner *owner);
+
+/*
  * Start a connection that only this replication client will use, in the client's pool. Returns
  * false as server_login_begin() does.
  */

@@ -30,6 +30,9 @@ const char *pins_are_over(const struct server_link *server);
 /* Warn the client that it loses what pins its server. */
 void pins_warn(const struct server_link *server, struct client_link *client, const char *why);
 
+/* Warn the client that it does not listen, since that is not allowed. */
+void pins_warn_of_channels(struct client_link *client);
+
 /* Returns what pins the server in words: `temporary object`, `advisory lock`, ... */
 const char *pins_cause(session_topics topics);
 

@@ -23,6 +23,7 @@ void question_begin(struct server_link *server, struct client_link *client);
 enum question_result {
 	QUESTION_FREE, /* nothing that belongs to its client is left, or is unknown */
 	QUESTION_RESET, /* something is left that the client does not keep */
+	QUESTION_HANDED, /* it only listens, and the listening server takes that: see notify/handoff */
 	QUESTION_PINS, /* it stays with its client, which it is PAIRED with again */
 	/* It could not answer: it must be closed, and so is its client, which is still held. */
 	QUESTION_FAILED,

@@ -36,6 +36,7 @@ enum link_record_flag {
 	LINK_RECORD_RESTORING = 1 << 19,
 	LINK_RECORD_AWAITS_BIND = 1 << 20,
 	LINK_RECORD_ALTERED = 1 << 21,
+	LINK_RECORD_LISTENING = 1 << 24, /* its LISTEN, which it holds, waits for a server */
 };
 
 /* Bytes that belong to the message that was read. */
@@ -71,6 +72,8 @@ struct link_record {
 	struct link_record_bytes followed; /* name, 1 or 0: with a value or not, value */
 	/* Of a client: the parameters of its startup message, in the same form. */
 	struct link_record_bytes asked, asked_followed;
+	struct link_record_bytes channels; /* on which it listens: names, each with its NUL */
+	struct link_record_bytes messages; /* of a client: notifications that it has not got */
 	struct link_record_bytes custom_names; /* of a client, each with its NUL */
 	uint64_t suspected, pins; /* of a server: session_topics */
 	uint64_t pinned_age;

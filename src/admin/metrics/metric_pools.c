@@ -5,6 +5,7 @@
 
 #include "admin/metrics/metric_sources.h"
 #include "model/statistics/client_group.h"
+#include "session/notify/channels.h"
 #include "session/state/pins.h"
 
 static void add_pool_labels(struct metric_samples *samples, const struct pool *pool)
@@ -18,6 +19,8 @@ static void add_pool_labels(struct metric_samples *samples, const struct pool *p
 static struct pool_figures figures_of_pool(const struct pool *pool, usec_t now)
 {
 	const unsigned *clients = pool->client_count, *servers = pool->server_count;
+	const unsigned listening = servers[SERVERS_LISTENING];
+	const bool is_used = channels_are_in_use(pool);
 
 	return (struct pool_figures){
 		.client_active = (int64_t)clients[CLIENT_IDLE] + clients[CLIENT_PAIRED] +
@@ -25,10 +28,10 @@ static struct pool_figures figures_of_pool(const struct pool *pool, usec_t now)
 		.client_active_cancel = clients[CLIENT_CANCEL_SENT],
 		.client_waiting = pool_waiting_clients(pool),
 		.client_waiting_cancel = clients[CLIENT_CANCEL_WAITING],
-		.server_active = servers[SERVERS_ACTIVE],
+		.server_active = (int64_t)servers[SERVERS_ACTIVE] + (is_used ? listening : 0),
 		.server_active_cancel = servers[SERVERS_ACTIVE_CANCEL],
 		.server_being_canceled = servers[SERVERS_BEING_CANCELED],
-		.server_idle = servers[SERVERS_IDLE],
+		.server_idle = (int64_t)servers[SERVERS_IDLE] + (is_used ? 0 : listening),
 		.server_used = servers[SERVERS_USED],
 		.server_testing = servers[SERVERS_TESTED],
 		.server_login = servers[SERVERS_LOGIN],
@@ -64,6 +67,11 @@ static void collect_capacity(struct metric_samples *samples,
 			.reserve_in_use = pool_reserve_in_use(pool),
 			.waiters_limit = pool_max_waiters(pool),
 			.pinned = pool->pinned,
+			.channels = pool->hub ? pool->hub->count : 0,
+			.subscriptions = pool->hub ? pool->hub->subscriptions : 0,
+			.notifications = (int64_t)pool->notifications,
+			.notify_overflows = (int64_t)pool->notify_overflows,
+			.listening_losses = (int64_t)pool->listening_losses,
 			.notified = (int64_t)pool->notified,
 			.oldest_transaction = pool_oldest_transaction(pool, context->now),
 			.oldest_idle_transaction =

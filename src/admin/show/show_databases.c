@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin/show/show_stream.h"
+#include "session/notify/channels.h"
 
 /* `round-robin` or `disable`; NULL unless the database has a list of hosts. */
 static const char *load_balance(const struct database *database)
@@ -115,6 +116,8 @@ static void add_rows_of_pool(struct show_stream *show, void *object, unsigned ki
 	const struct pool *pool = object;
 	const unsigned *clients = pool->client_count, *servers = pool->server_count;
 	const usec_t waited = pool_longest_wait(pool, loop_now(show->registry->loop));
+	const unsigned listening = servers[SERVERS_LISTENING];
+	const bool is_used = channels_are_in_use(pool);
 	struct result *result = &show->result;
 
 	(void)kind;
@@ -126,10 +129,10 @@ static void add_rows_of_pool(struct show_stream *show, void *object, unsigned ki
 	result_number(result, pool_waiting_clients(pool));
 	result_number(result, clients[CLIENT_CANCEL_SENT]);
 	result_number(result, clients[CLIENT_CANCEL_WAITING]);
-	result_number(result, servers[SERVERS_ACTIVE]);
+	result_number(result, servers[SERVERS_ACTIVE] + (is_used ? listening : 0));
 	result_number(result, servers[SERVERS_ACTIVE_CANCEL]);
 	result_number(result, servers[SERVERS_BEING_CANCELED]);
-	result_number(result, servers[SERVERS_IDLE]);
+	result_number(result, servers[SERVERS_IDLE] + (is_used ? 0 : listening));
 	result_number(result, servers[SERVERS_USED]);
 	result_number(result, servers[SERVERS_TESTED]);
 	result_number(result, servers[SERVERS_LOGIN]);

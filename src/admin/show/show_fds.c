@@ -126,6 +126,7 @@ static void list_links(struct show_stream *show, const struct link_list *links)
 /* Listeners have no handles: their rows are added at once. */
 static void list(struct show_stream *show)
 {
+	/* Not those that listen: no column would tell their channels. */
 	static const enum server_list order[] = {
 		SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED, SERVERS_LOGIN};
 	struct registry *registry = show->registry;

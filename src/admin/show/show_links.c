@@ -8,6 +8,7 @@
 #include "model/client_statements.h"
 #include "model/peer.h"
 #include "net/tls.h"
+#include "session/notify/channels.h"
 
 /* The columns of all four topics, and what SHOW SOCKETS has besides. */
 #define LINK_COLUMNS                                                                           \
@@ -89,6 +90,8 @@ static const char *state_name(const struct listing *listing, const struct link *
 	const struct client_link *client = as_client(link);
 	const struct server_link *server = as_server(link);
 
+	if (link->state == SERVER_LISTENING && server && !channels_are_in_use(link->pool))
+		return listing->as_sockets ? "sv_idle" : "idle";
 	if (listing->as_sockets)
 		return client ? client_socket_state(client) : server_socket_state(server);
 	return client ? client_console_state(client) : server_console_state(server);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/takeover/handover_parts.h"
+#include "session/notify/listening_takeover.h"
 #include "session/takeover/inventory.h"
 #include "session/work/client_session.h"
 
@@ -83,12 +84,20 @@ static bool has_transient_server(const struct pool *pool)
 	return false;
 }
 
+/* A server that has just been told to listen is to answer before it is handed over. */
+static bool is_listening_settled(const struct pool *pool)
+{
+	const struct link *link = TAILQ_FIRST(&pool->servers[SERVERS_LISTENING]);
+
+	return !link || listening_takeover_is_settled((const struct server_link *)link);
+}
+
 static bool is_pool_settled(struct pool *pool, bool may_log_in)
 {
 	const bool free = free_bound_clients(pool);
 
 	return free && pool->looking_up == 0 && !has_transient_server(pool) &&
-		pool->client_count[CLIENT_CANCEL_WAITING] == 0 &&
+		is_listening_settled(pool) && pool->client_count[CLIENT_CANCEL_WAITING] == 0 &&
 		pool->client_count[CLIENT_CANCEL_SENT] == 0 &&
 		pool->server_count[SERVERS_ACTIVE_CANCEL] == 0 &&
 		pool->server_count[SERVERS_BEING_CANCELED] == 0 &&

@@ -106,6 +106,8 @@ static usec_t next_deadline(const struct client_link *client, const struct setti
 		due = end_of(login_since(client), settings->client_login_timeout);
 		return earlier(due, end_of_wait(client, settings));
 	case CLIENT_IDLE:
+		if (client->step == CLIENT_STEP_LISTENING)
+			return end_of_wait(client, settings);
 		return end_of(client->link.request_time, idle_limit(client, settings));
 	case CLIENT_WAITING:
 	case CLIENT_LAUNCHING:
@@ -162,7 +164,7 @@ static bool is_queued(const struct client_link *client)
 static void end_wait(
 	struct client_link *client, const struct settings *settings, enum reason reason)
 {
-	if (client->link.state == CLIENT_WAITING &&
+	if ((client->link.state == CLIENT_WAITING || client->link.state == CLIENT_IDLE) &&
 		wait_action(client, settings) == WAIT_ACTION_ERROR)
 		link_registry(&client->link)->end_query(client, reason);
 	else
@@ -224,7 +226,10 @@ void client_limits_expire(struct deadline *deadline)
 		expire_waiting(client, settings, now);
 		break;
 	case CLIENT_IDLE:
-		if (is_exceeded(now, client->link.request_time, idle_limit(client, settings)))
+		if (client->step == CLIENT_STEP_LISTENING)
+			expire_waiting(client, settings, now);
+		else if (is_exceeded(
+				 now, client->link.request_time, idle_limit(client, settings)))
 			client_close_for(client, REASON_CLIENT_IDLE_TIMEOUT);
 		break;
 	case CLIENT_CANCEL_WAITING:

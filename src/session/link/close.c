@@ -219,7 +219,8 @@ void server_close(struct server_link *server, const struct failure *why)
 	}
 	counters_server_closed(server, state, why, client && !query_unsent);
 	log_closing(link, why);
-	if ((server_is_connected(server) || state == SERVER_PREPARING) &&
+	if ((server_is_connected(server) || state == SERVER_PREPARING ||
+		    state == SERVER_LISTENING) &&
 		!reason_breaks_connection(why->reason))
 		send_terminate(server, why);
 	server_enter(server, SERVER_CLOSED);
@@ -231,6 +232,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	parameters_unref(server->sync_target);
 	link->parameters = server->sync_target = NULL;
 	requests_clear(&server->requests);
+	backends_remove(server);
 	if (server->cancel_key) {
 		explicit_bzero(server->cancel_key, server->cancel_key_length);
 		free(server->cancel_key);

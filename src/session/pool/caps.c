@@ -2,6 +2,7 @@
 #include "session/pool/caps.h"
 
 #include "session/link/close.h"
+#include "session/notify/listening_server.h"
 
 /*
  * A server that is unused for so long may be closed for any other pool. It is long enough for
@@ -277,8 +278,9 @@ bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t sinc
 
 static bool is_in_need(const struct pool *pool)
 {
-	return pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 &&
-		!pool_is_paused(pool);
+	return !pool_is_paused(pool) &&
+		(pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 ||
+			listening_server_is_wanted(pool));
 }
 
 /*

@@ -5,6 +5,9 @@
 
 #include "model/peer.h"
 #include "session/link/close.h"
+#include "session/notify/channels.h"
+#include "session/notify/listening_limits.h"
+#include "session/notify/listening_server.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
 #include "session/pool/login_concurrency.h"
@@ -190,6 +193,28 @@ enum launch_result launch_replacement(struct pool *pool)
 		? LAUNCH_BEGUN
 		: LAUNCH_NOT_NOW;
 }
+
+/* --- a listening server ------------------------------------------------------------------- */
+
+bool launch_listening_server(struct pool *pool)
+{
+	const usec_t waits = waits_since(pool), since = pool->hub->wanted_since;
+
+	if (pool_is_paused(pool) || !login_concurrency_allows(pool) || launch_must_pause(pool))
+		return false;
+	if (!listening_limits_allow(pool)) {
+		const struct failure why = failure_of(REASON_LISTENING_SERVERS);
+
+		listening_server_refused(pool, &why);
+		return false;
+	}
+	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, waits < since ? waits : since) ||
+		!descriptors_allow(pool->registry, true))
+		return false;
+	return server_login_begin_listening(pool, pool->registry->login_owner);
+}
+
+/* --- replication -------------------------------------------------------------------------- */
 
 static bool is_full(const struct pool *pool)
 {

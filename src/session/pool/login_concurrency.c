@@ -22,10 +22,11 @@ bool login_concurrency_allows(const struct pool *pool)
 	return !is_cautious(pool) && (most <= 0 || running < (unsigned)most);
 }
 
-/* Not for a replication client, which has it for itself, nor for a cancel request. */
+/* Not for a replication client, which has it for itself, nor to listen or for a cancel request. */
 static bool is_for_clients(const struct server_link *server)
 {
-	return !server->replication && server->login && !server->login->for_cancel;
+	return !server->replication && !server->listens && server->login &&
+		!server->login->for_cancel;
 }
 
 unsigned login_concurrency_for_clients(const struct pool *pool)

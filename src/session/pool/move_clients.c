@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "session/link/close.h"
+#include "session/notify/listening_server.h"
 #include "wire/parameters.h"
 
 /*
@@ -42,7 +43,10 @@ void move_clients_one(struct client_link *client)
 	if (client->replica && client->replica->server)
 		server_close_for(client->replica->server, REASON_CONNECT_STRING_CHANGED);
 	forget_session_user(client);
-	client_move(client, pool);
+	if (!client->listener)
+		client_move(client, pool);
+	else if (!listening_server_move_client(client, pool))
+		client_close_for(client, REASON_NO_MEMORY);
 	pool_needs_work(pool);
 }
 

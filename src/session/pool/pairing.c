@@ -161,6 +161,8 @@ enum pairing_result pairing_take(struct client_link *client)
 
 	if (pool->left_behind) {
 		move_clients_one(client);
+		if (client->link.state == CLIENT_CLOSED)
+			return PAIRING_CLOSED;
 		pool = client->link.pool;
 	}
 	/* The queue goes first, and replication needs a server of its own. */

@@ -3,6 +3,8 @@
 
 #include "model/registry.h"
 #include "session/link/close.h"
+#include "session/notify/delivery.h"
+#include "session/notify/unlisten.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
 #include "session/pool/lifetime.h"
@@ -167,6 +169,7 @@ void return_to_pool(struct server_link *server)
 	case SERVER_AUTHENTICATING:
 	case SERVER_PREPARING:
 	case SERVER_CANCELING:
+	case SERVER_LISTENING:
 	case SERVER_CLOSED:
 	case SERVER_STATES:
 		break;
@@ -235,12 +238,25 @@ static void keep_pinned(struct server_link *server)
 	unpair_and_return(server);
 }
 
+/* Its client has its answer. Returns false if the client was closed. */
+static bool give_messages(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+
+	server->owes_messages = false;
+	unlisten_apply(client);
+	delivery_to_client(client);
+	return server->link.peer == &client->link;
+}
+
 /*
  * As the end of return_if_free(), for a server that is dirty, may have to await a Bind, or has
  * state of its client. A function of its own, so that all of that is tested by one instruction.
  */
 __attribute__((noinline)) static void return_unusual(struct server_link *server)
 {
+	if (server->owes_messages && !give_messages(server))
+		return;
 	if (server->changes_known && !(server->suspected & TOPIC_SETTINGS) &&
 		!changes_take(server, client_of(server->link.peer)))
 		server->suspected |= TOPIC_SETTINGS;
@@ -270,8 +286,8 @@ void return_if_free(struct server_link *server)
 	if (stream_is_blocked(&client->link.stream) || client->link.remaining > 0 ||
 		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
-	if (server->dirty || server->awaits_bind || server->changes_known ||
-		server->suspected || server->pins)
+	if (server->dirty || server->awaits_bind || server->owes_messages ||
+		server->changes_known || server->suspected || server->pins)
 		return_unusual(server);
 	else
 		unpair_and_return(server);

@@ -29,6 +29,8 @@ static void pair(struct client_link *client, struct server_link *server)
 	server->link.peer = &client->link;
 	server->fresh = true;
 	server->touched = true;
+	if (server->user_id != client->link.id)
+		backends_note_user(server, client);
 	deadline_cancel(&client->deadline);
 	client_enter(client, CLIENT_PAIRED);
 	server_enter(server, SERVER_PAIRED);

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "model/custom_names.h"
+#include "session/notify/listen_command.h"
+#include "session/notify/unlisten.h"
 #include "session/pool/pairing.h"
 #include "session/relay/pair.h"
 #include "session/relay/query_clocks.h"
@@ -121,12 +123,28 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 	return verdict;
 }
 
+/* What the text may end of a client that listens. */
+static __attribute__((noinline)) void note_unlisten(
+	const struct relay_run *run, const uint8_t *text)
+{
+	unlisten_note_text(run->client, (const char *)text, (size_t)(end_of_text(run) - text));
+}
+
+static enum verdict judge_tracked_bind(struct relay_run *run)
+{
+	if (run->client->listener)
+		unlisten_note_bind(run);
+	return statements_judge_bind(run);
+}
+
 static enum verdict judge_tracked_parse(struct relay_run *run)
 {
 	const uint8_t *name = run->at + FRAME_HEADER_SIZE;
 	const uint8_t *nul =
 		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
 
+	if (nul && run->client->listener)
+		note_unlisten(run, nul + 1);
 	return nul && may_change_session(run, nul + 1)
 		? judge_words(run, nul + 1, statements_judge_parse)
 		: statements_judge_parse(run);
@@ -182,6 +200,8 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 {
 	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 
+	if (run->client->listener)
+		note_unlisten(run, text);
 	return may_change_session(run, text) ? judge_words(run, text, judge_plain_query)
 					     : judge_plain(run);
 }
@@ -284,6 +304,18 @@ static enum verdict judge_first_request(struct relay_run *run)
 	return take_server(run);
 }
 
+/* A LISTEN or UNLISTEN may need no server. */
+static enum verdict judge_first_query(struct relay_run *run)
+{
+	if (listen_command_may_be(run)) {
+		const enum verdict verdict = listen_command_judge(run);
+
+		if (verdict != RELAY_PASS)
+			return verdict;
+	}
+	return judge_first_request(run);
+}
+
 /*
  * Flush has no answer, so it gets no entry in the ring and starts no time limit. A Flush with a
  * body is refused: the server would send an error and skip messages up to a Sync, perhaps when
@@ -333,7 +365,7 @@ static enum verdict judge_after_deallocate(struct relay_run *run)
 
 const struct relay_rule relay_idle_client[RELAY_TYPES] = {
 	RELAY_EVERY(judge_unknown_from_client),
-	[PQ_QUERY] = {judge_first_request},
+	[PQ_QUERY] = {judge_first_query},
 	[PQ_PARSE] = {judge_first_request},
 	[PQ_BIND] = {judge_first_request},
 	[PQ_DESCRIBE] = {judge_first_request},
@@ -372,7 +404,7 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	[PQ_QUERY] = {judge_tracked_query},
 	[PQ_FUNCTION_CALL] = {judge_tracked_call},
 	[PQ_PARSE] = {judge_tracked_parse},
-	[PQ_BIND] = {statements_judge_bind},
+	[PQ_BIND] = {judge_tracked_bind},
 	[PQ_DESCRIBE] = {judge_tracked_describe},
 	[PQ_EXECUTE] = {judge_tracked_execute},
 	[PQ_CLOSE] = {statements_judge_close},

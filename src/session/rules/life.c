@@ -7,6 +7,9 @@
 #include "session/link/close.h"
 #include "session/lookup/login_end.h"
 #include "session/lookup/lookup_server.h"
+#include "session/notify/channels.h"
+#include "session/notify/handoff.h"
+#include "session/notify/listening_server.h"
 #include "session/pool/draining.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/pair.h"
@@ -31,6 +34,7 @@ static void client_closed(struct client_link *client, enum client_state state)
 		cancel_client_closed(client, state);
 	login_end(client, state);
 	custom_names_free(client);
+	channels_forget_client(client);
 	statements_client_closed(client);
 }
 
@@ -49,6 +53,7 @@ static void server_closed(
 
 	pins_clear(server);
 	buffer_free(&server->changes);
+	handoff_server_closed(server);
 	statements_server_closed(server);
 	cancel_server_closed(server);
 	server_failure_finish(server, state, why, replication_detach(server));
@@ -56,6 +61,7 @@ static void server_closed(
 	/* The client must not go on without what it has SET, such as a role or a tenant. */
 	if (held)
 		client_close_for(held, REASON_SESSION_STATE_UNKNOWN);
+	listening_server_closed(server, state, why);
 }
 
 static void query_unsent(struct client_link *client, const struct failure *why)
@@ -105,6 +111,7 @@ static const struct link_rules link_rules = {
 			[SERVER_CHECKING] = relay_unused_server,
 			[SERVER_CANCELING] = relay_unused_server,
 			[SERVER_ASKING] = relay_unused_server,
+			[SERVER_LISTENING] = relay_listening_server,
 			[SERVER_CLOSED] = relay_unused_server,
 		},
 	.server_tasks =
@@ -112,6 +119,7 @@ static const struct link_rules link_rules = {
 			[SERVER_TASK_ENDED] = relay_unused_server,
 			[SERVER_TASK_OWN_QUERY] = relay_own_server,
 			[SERVER_TASK_QUESTION] = relay_asked_server,
+			[SERVER_TASK_HANDOFF] = relay_handoff_server,
 			[SERVER_TASK_SYNC_ALONE] = relay_syncing_server,
 			[SERVER_TASK_SYNC_GATHERED] = relay_syncing_server,
 			[SERVER_TASK_SYNC_ENDED] = relay_unused_server,
@@ -134,6 +142,7 @@ static const struct link_rules link_rules = {
 			[CLIENT_STEP_SKIPPING] = relay_skipping_client,
 			[CLIENT_STEP_SYNC_DUE] = relay_differing_client,
 			[CLIENT_STEP_FORGETTING] = relay_forgetting_client,
+			[CLIENT_STEP_LISTENING] = relay_asked_client,
 			[CLIENT_STEP_ASKED] = relay_asked_client,
 		},
 };

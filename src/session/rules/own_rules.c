@@ -5,6 +5,7 @@
 #include "model/statements_in_flight.h"
 #include "model/statistics/client_group.h"
 #include "session/lookup/lookup_server.h"
+#include "session/notify/delivery.h"
 #include "session/parameters/followed.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
@@ -156,12 +157,6 @@ static enum verdict judge_unused(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-static enum verdict judge_unused_notification(struct relay_run *run)
-{
-	(void)run;
-	return RELAY_DROP;
-}
-
 /* --- the tables --------------------------------------------------------------------------- */
 
 /* In each table the first row is the default, which later initializers override. */
@@ -184,5 +179,6 @@ const struct relay_rule relay_lookup_server[RELAY_TYPES] = {
 
 const struct relay_rule relay_unused_server[RELAY_TYPES] = {
 	RELAY_EVERY(judge_unused),
-	[PQ_NOTIFICATION_RESPONSE] = {judge_unused_notification},
+	/* It may be for the client that a question was about, which has ended in this run. */
+	[PQ_NOTIFICATION_RESPONSE] = {delivery_judge_asked, .whole = true},
 };

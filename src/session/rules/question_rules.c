@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Judges the answer to a question, and what its client sends meanwhile: see parameters/question. */
+#include "session/notify/delivery.h"
 #include "session/relay/relay_rules.h"
 #include "wire/message.h"
 #include "wire/row.h"
@@ -35,20 +36,6 @@ static enum verdict judge_error(struct relay_run *run)
 	return RELAY_DROP;
 }
 
-/* The client is idle, or its next message is held: it gets the notification at once. */
-static enum verdict judge_notification(struct relay_run *run)
-{
-	struct client_link *client = run->server->asked_for;
-	struct buffer message;
-
-	if (!run->whole || !client)
-		return RELAY_DROP;
-	buffer_init(&message);
-	buffer_append(&message, run->at, run->frame.total);
-	link_send(&client->link, &message);
-	return RELAY_DROP;
-}
-
 static enum verdict judge_ready(struct relay_run *run)
 {
 	const char status = relay_ready_status(run);
@@ -61,9 +48,9 @@ static enum verdict judge_ready(struct relay_run *run)
 
 const struct relay_rule relay_asked_server[RELAY_TYPES] = {
 	RELAY_EVERY(relay_drop_own),
+	[PQ_NOTIFICATION_RESPONSE] = {delivery_judge_asked, .whole = true},
 	[PQ_DATA_ROW] = {judge_row, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_error},
-	[PQ_NOTIFICATION_RESPONSE] = {judge_notification, .whole = true},
 	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
 };

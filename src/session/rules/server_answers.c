@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/server_answers.h"
 
+#include "session/notify/unlisten.h"
 #include "session/parameters/followed.h"
 #include "session/rules/restore.h"
 #include "session/state/changes.h"
@@ -171,6 +172,15 @@ static void note_altered(struct server_link *server, const struct relay_run *run
 	}
 }
 
+static void note_unlisten(const struct relay_run *run)
+{
+	size_t length;
+	const char *tag = (const char *)relay_body(run, &length);
+
+	if (run->client && strnlen(tag, length) < length)
+		unlisten_note_tag(run->server, run->client, tag);
+}
+
 /* Handle a command that changes parameters or statements. Returns false when out of memory. */
 static bool note_command(struct relay_run *run)
 {
@@ -184,6 +194,7 @@ static bool note_command(struct relay_run *run)
 	restore_note_command(run);
 	if (server->changes_known && relay_has_tag(run, "ROLLBACK"))
 		changes_doubt(server);
+	note_unlisten(run);
 	if (is_asked(server))
 		suspect(server, run);
 	else if (server->follows && !followed_note_command(run))
@@ -200,7 +211,8 @@ enum verdict server_answers_command_complete(struct relay_run *run)
 	struct server_link *server = run->server;
 	const struct statement_operation *operation;
 
-	if ((may_change_session(run) || server->changes_known) && !note_command(run))
+	if ((may_change_session(run) || server->changes_known || server->owes_messages) &&
+		!note_command(run))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	operation = statements_oldest(server);
 	if (operation)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/server_errors.h"
 
+#include "session/notify/unlisten.h"
 #include "session/rules/server_answers.h"
 #include "session/server/failover.h"
 #include "session/state/changes.h"
@@ -141,6 +142,8 @@ enum verdict server_errors_judge(struct relay_run *run)
 		skip_requests(server);
 		return RELAY_DROP;
 	}
+	if (run->client)
+		unlisten_undo(run->client);
 	if (run->client)
 		pool_count_error(server->link.pool, report.sqlstate);
 	if (report_is(&report, "25006"))

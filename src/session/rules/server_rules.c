@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Judges the messages of servers that are paired with a client, or were (DRAINING). */
+#include "session/notify/delivery.h"
 #include "session/pool/draining.h"
 #include "session/relay/query_clocks.h"
 #include "session/relay/relay_rules.h"
@@ -14,6 +15,12 @@ static enum verdict judge_notice(struct relay_run *run)
 	if (server_answers_unsolicited(run))
 		run->requested = run->whole ? run->at + run->frame.total : NULL;
 	return RELAY_PASS;
+}
+
+static enum verdict judge_notification(struct relay_run *run)
+{
+	judge_notice(run);
+	return delivery_judge_paired(run);
 }
 
 /* ReadyForQuery ends a Query, a FunctionCall or a Sync. Returns its verdict. */
@@ -182,7 +189,7 @@ static enum verdict judge_drained_copy_in(struct relay_run *run)
 		[PQ_COMMAND_COMPLETE] = {server_answers_command_complete, .whole = true},      \
 		[PQ_ERROR_RESPONSE] = {server_errors_judge, .whole = true},                    \
 		[PQ_NOTICE_RESPONSE] = {judge_notice},                                         \
-		[PQ_NOTIFICATION_RESPONSE] = {judge_notice},                                   \
+		[PQ_NOTIFICATION_RESPONSE] = {judge_notification, .whole = true},              \
 		[PQ_PARAMETER_STATUS] = {judge_parameter, .whole = true}
 
 const struct relay_rule relay_paired_server[RELAY_TYPES] = {

@@ -7,6 +7,7 @@
 #include "model/peer.h"
 #include "net/tls.h"
 #include "session/link/close.h"
+#include "session/notify/listening_server.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
 #include "session/server/server_authentication.h"
@@ -51,6 +52,17 @@ bool server_login_begin_replacement(struct pool *pool, const struct server_login
 		return false;
 	pool->last_launch = server->link.connect_time;
 	server->replacement = true;
+	return server_route_begin(&server->login->route, server, &login_handlers);
+}
+
+bool server_login_begin_listening(struct pool *pool, const struct server_login_owner *owner)
+{
+	struct server_link *server = server_login_new(pool, owner);
+
+	if (!server)
+		return false;
+	pool->last_launch = server->link.connect_time;
+	listening_server_launched(server);
 	return server_route_begin(&server->login->route, server, &login_handlers);
 }
 

@@ -51,6 +51,7 @@ void server_welcome_take_key(struct server_link *server, const uint8_t *body, si
 	}
 	memcpy(server->cancel_key, body, length);
 	server->cancel_key_length = (uint16_t)length;
+	backends_add(server);
 }
 
 void server_welcome_write(const struct server_link *server, struct buffer *head)

@@ -46,6 +46,11 @@ void pins_warn(const struct server_link *server, struct client_link *client, con
 	warn(client, (session_topics)server->pins, why);
 }
 
+void pins_warn_of_channels(struct client_link *client)
+{
+	warn(client, TOPIC_CHANNELS, "listen is error");
+}
+
 /* --- pinning ------------------------------------------------------------------------------ */
 
 static void keep_name(struct server_link *server, const char *name)

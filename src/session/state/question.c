@@ -5,6 +5,7 @@
 
 #include "model/registry.h"
 #include "session/link/close.h"
+#include "session/notify/handoff.h"
 #include "session/relay/own_query.h"
 #include "session/relay/pair.h"
 #include "session/state/pins.h"
@@ -96,6 +97,8 @@ void question_begin(struct server_link *server, struct client_link *client)
 
 	if (server->suspected & TOPIC_UNREAD)
 		server->suspected |= TOPIC_SETTINGS;
+	/* When nothing else pins it any more, its channels are handed over. */
+	server->suspected |= server->pins & TOPIC_CHANNELS;
 	write_query(client, (session_topics)server->suspected, &sql);
 	server_enter(server, SERVER_ASKING);
 	server->link.request_time = loop_now(server->link.stream.loop);
@@ -232,6 +235,44 @@ static session_topics found_topics(const struct server_link *server, const char 
 	return found;
 }
 
+/* --- channels ----------------------------------------------------------------------------- */
+
+/* If it only listens, the listening server of the pool does that in its place. */
+static bool hand_over(
+	struct server_link *server, struct client_link *client, session_topics found)
+{
+	const struct settings *settings = link_registry(&server->link)->process->settings;
+	struct buffer names = {0};
+	struct row row;
+	size_t at = 0;
+	bool handed;
+
+	if (found != TOPIC_CHANNELS || settings->listen != LISTEN_SHARED)
+		return false;
+	while (next_row(&server->kept, &at, &row)) {
+		if (row.letter == 'N')
+			buffer_append(&names, row.name, strlen(row.name) + 1);
+	}
+	handed = names.length > 0 && !names.failed &&
+		handoff_begin(server, client, (const char *)names.data, names.length);
+	buffer_free(&names);
+	if (handed)
+		pins_clear(server);
+	return handed;
+}
+
+/* What could not be refused when it was sent: inside a transaction, by the extended protocol. */
+static bool is_refused(
+	const struct server_link *server, struct client_link *client, session_topics found)
+{
+	const struct settings *settings = link_registry(&server->link)->process->settings;
+
+	if (!(found & TOPIC_CHANNELS) || settings->listen != LISTEN_ERROR)
+		return false;
+	pins_warn_of_channels(client);
+	return true;
+}
+
 /* --- the answer --------------------------------------------------------------------------- */
 
 static struct client_link *release(struct server_link *server)
@@ -260,6 +301,10 @@ static enum question_result take_answer(struct server_link *server, struct clien
 	server->suspected = 0;
 	if (!client)
 		return found ? QUESTION_RESET : QUESTION_FREE;
+	if (is_refused(server, client, found))
+		return QUESTION_RESET;
+	if (hand_over(server, client, found))
+		return QUESTION_HANDED;
 	if (!pins_set(server, client, found, name))
 		return server->link.pool->session_state == SESSION_STATE_WARN ? QUESTION_FREE
 									      : QUESTION_RESET;

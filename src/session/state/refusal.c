@@ -7,10 +7,27 @@
 #include "wire/suspicion.h"
 #include "wire/writer.h"
 
+/* What the client must not leave in a session. Channels that are shared follow it. */
+static session_topics refused_topics(const struct relay_run *run)
+{
+	const bool all = run->server->link.pool->session_state == SESSION_STATE_ERROR;
+
+	switch (link_registry(run->from)->process->settings->listen) {
+	case LISTEN_SHARED:
+		return all ? 0xff & ~TOPIC_CHANNELS : 0;
+	case LISTEN_PIN:
+		return all ? 0xff : 0;
+	case LISTEN_ERROR:
+		return all ? 0xff : TOPIC_CHANNELS;
+	}
+	return 0;
+}
+
 bool refusal_concerns(const struct relay_run *run, const char *text, size_t length)
 {
-	return run->server->link.pool->session_state == SESSION_STATE_ERROR &&
-		suspicion_of_staying(text, length) != 0;
+	const session_topics refused = refused_topics(run);
+
+	return refused != 0 && (suspicion_of_staying(text, length) & refused) != 0;
 }
 
 /* A syntax error, in a failed transaction too; the log of the server tells why. */
@@ -50,7 +67,9 @@ enum verdict refusal_send(struct relay_run *run)
 enum verdict refusal_answer(struct relay_run *run)
 {
 	static const char names[] = "SERROR\0VERROR\0C0A000\0M";
-	const struct failure why = failure_of(REASON_SESSION_STATE_REFUSED);
+	const bool all = run->server->link.pool->session_state == SESSION_STATE_ERROR;
+	const struct failure why =
+		failure_of(all ? REASON_SESSION_STATE_REFUSED : REASON_LISTEN_REFUSED);
 	struct buffer message;
 	size_t mark;
 
@@ -58,9 +77,10 @@ enum verdict refusal_answer(struct relay_run *run)
 	mark = writer_begin(&message, PQ_ERROR_RESPONSE);
 	writer_bytes(&message, names, sizeof(names) - 1);
 	writer_string(&message, why.text);
-	writer_string(&message,
-		"HTemporary objects, session-level advisory locks, cursors WITH HOLD, LOAD and the "
-		"like need pool_mode = session or session_state = follow.");
+	if (all)
+		writer_string(&message,
+			"HTemporary objects, session-level advisory locks, cursors WITH HOLD, LOAD "
+			"and the like need pool_mode = session or session_state = follow.");
 	writer_byte(&message, 0);
 	writer_end(&message, mark);
 	if (!message.failed)

@@ -7,6 +7,7 @@
 #include "model/statements_in_flight.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/notify/listening_takeover.h"
 #include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
 #include "session/takeover/adoption_clients.h"
@@ -134,6 +135,13 @@ static void join_operations(struct adoption *adoption, struct adopted_link *entr
 	}
 }
 
+static void join(struct adopted_link *entry, const struct adopted_link *other)
+{
+	entry->link->peer = other->link;
+	if (entry->link->kind == LINK_SERVER)
+		backends_note_user(server_of(entry->link), client_of(other->link));
+}
+
 void adoption_join(struct adoption *adoption)
 {
 	struct adopted_link *entry, *next;
@@ -145,7 +153,7 @@ void adoption_join(struct adoption *adoption)
 		if (!entry->peer && !is_paired(entry->link))
 			continue;
 		if (can_be_paired(entry, other))
-			entry->link->peer = other->link;
+			join(entry, other);
 	}
 	HASH_ITER (by_handle, adoption->entries, entry, next) {
 		if (entry->link->kind == LINK_SERVER)
@@ -193,7 +201,10 @@ static void activate(struct adopted_link *entry)
 void adoption_activate(struct adoption *adoption)
 {
 	struct adopted_link *entry, *next;
+	struct pool *pool;
 
 	HASH_ITER (by_handle, adoption->entries, entry, next)
 		activate(entry);
+	TAILQ_FOREACH (pool, &adoption->registry->pools, in_registry)
+		listening_takeover_end(pool);
 }

@@ -11,6 +11,7 @@
 #include "session/link/client_limits.h"
 #include "session/link/login.h"
 #include "session/login/client_greeting.h"
+#include "session/notify/listening_takeover.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
 #include "session/takeover/adoption_facts.h"
@@ -73,6 +74,8 @@ static enum client_step step_of(enum client_state state, const struct link_recor
 		return link_record_is_set(record, LINK_RECORD_FORGETTING)
 			? CLIENT_STEP_FORGETTING
 			: CLIENT_STEP_NONE;
+	if (state == CLIENT_IDLE && link_record_is_set(record, LINK_RECORD_LISTENING))
+		return CLIENT_STEP_LISTENING;
 	return link_record_is_set(record, LINK_RECORD_SKIPPING) ? CLIENT_STEP_SKIPPING
 								: CLIENT_STEP_NONE;
 }
@@ -173,6 +176,23 @@ static bool is_waiting(enum client_state state)
 		state == CLIENT_LAUNCHING;
 }
 
+/* What it listens on, if that can be kept. The LISTEN that it holds is judged again. */
+static void take_channels(struct client_link *client, const struct link_record *record)
+{
+	const bool waits = client->step == CLIENT_STEP_LISTENING;
+
+	if (!client->link.pool ||
+		(record->channels.length == 0 && record->messages.length == 0 && !waits))
+		return;
+	if (!listening_takeover_take_client(client, (const char *)record->channels.at,
+		    record->channels.length, record->messages.at, record->messages.length))
+		log_write(LEVEL_ERROR, "a client that was taken over does not listen any more");
+	if (waits && client->listener) {
+		client->listener->resuming = true;
+		channels_place(client->listener, LISTENER_READY);
+	}
+}
+
 void adoption_clients_take(struct adoption *adoption, const struct link_record *record, int fd)
 {
 	struct registry *registry = adoption->registry;
@@ -199,6 +219,7 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 	}
 	sources_take(client);
 	client_place(client, state);
+	take_channels(client, record);
 	if (state != CLIENT_GREETING && state != CLIENT_WELCOMING)
 		client_group_join(client);
 	if (record->id == 0)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/statements_in_flight.h"
+#include "session/notify/listening_takeover.h"
 #include "session/relay/relay_rules.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
@@ -15,8 +16,8 @@
 /* Return the state of this name, or SERVER_STATES when no server can be adopted in it. */
 static enum server_state server_state_of(const char *name)
 {
-	static const enum server_state states[] = {
-		SERVER_IDLE, SERVER_PAIRED, SERVER_STALE, SERVER_RESETTING, SERVER_CHECKING};
+	static const enum server_state states[] = {SERVER_IDLE, SERVER_PAIRED, SERVER_STALE,
+		SERVER_RESETTING, SERVER_CHECKING, SERVER_LISTENING};
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		if (strcmp(server_state_name(states[i]), name) == 0)
@@ -48,13 +49,16 @@ static bool take_server_key(struct server_link *server, const struct link_record
 {
 	if (key->length == 0)
 		return true;
-	if (key->length > SERVER_KEY_MAX)
+	if (key->length < CANCEL_KEY_MIN || key->length > SERVER_KEY_MAX)
 		return false;
 	server->cancel_key = malloc(key->length);
 	if (!server->cancel_key)
 		return false;
 	memcpy(server->cancel_key, key->at, key->length);
 	server->cancel_key_length = (uint16_t)key->length;
+	backends_add(server);
+	/* Which clients have had it is not known. */
+	server->others_until = loop_now(server->link.stream.loop);
 	return true;
 }
 
@@ -177,12 +181,22 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 		take_server_key(server, &record->key) && take_address(server, &record->where);
 }
 
+static bool take_channels(struct server_link *server, enum server_state state,
+	const struct link_record_bytes *channels)
+{
+	return state != SERVER_LISTENING ||
+		listening_takeover_take_server(
+			server, (const char *)channels->at, channels->length);
+}
+
 static void drop_server(struct server_link *server)
 {
 	struct registry *registry = link_registry(&server->link);
 
+	listening_takeover_drop_server(server);
 	requests_clear(&server->requests);
 	statements_server_closed(server);
+	backends_remove(server);
 	free(server->cancel_key);
 	free(server->pinned_by);
 	adoption_links_drop(&server->link);
@@ -209,6 +223,7 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 		!fill_server(server, record) ||
 		!adoption_statements_fill_server(
 			adoption->statements, server, &record->statements) ||
+		!take_channels(server, state, &record->channels) ||
 		!adoption_links_add(adoption, &server->link, record)) {
 		drop_server(server);
 		return;

@@ -2,6 +2,7 @@
 #include "session/takeover/inventory.h"
 
 #include "net/listener.h"
+#include "session/notify/listening_takeover.h"
 #include "session/takeover/count_record.h"
 #include "session/takeover/link_record.h"
 
@@ -49,6 +50,8 @@ static bool includes_server(const struct server_link *server)
 {
 	const enum server_state state = server_state(server);
 
+	if (state == SERVER_LISTENING)
+		return listening_takeover_is_settled(server);
 	return state == SERVER_IDLE || state == SERVER_PAIRED || state == SERVER_STALE ||
 		state == SERVER_RESETTING || state == SERVER_CHECKING;
 }

@@ -7,6 +7,7 @@
 #include "model/custom_names.h"
 #include "net/stream_backlog.h"
 #include "session/link/login.h"
+#include "session/notify/listening_takeover.h"
 #include "session/relay/relay_rules.h"
 #include "wire/parameter_draft.h"
 
@@ -52,6 +53,8 @@ enum link_tag {
 	TAG_PINNED_BY = 69,
 	TAG_SESSION_STATE = 90,
 	TAG_CUSTOM_NAMES = 70,
+	TAG_CHANNELS = 80,
+	TAG_MESSAGES = 81,
 };
 
 /*
@@ -147,6 +150,33 @@ static void write_state(struct buffer *out, const struct link *link, const char 
 	tagged_number(out, TAG_REPLICATION, replication);
 }
 
+/* Write a field of these bytes, and free them. */
+static void write_list(struct buffer *out, enum link_tag tag, struct buffer *list)
+{
+	if (list->length > 0)
+		tagged_bytes(out, tag, list->data, list->length);
+	out->failed = out->failed || list->failed;
+	buffer_free(list);
+}
+
+static void write_listener(struct buffer *out, const struct channel_listener *listener)
+{
+	struct buffer list = {0};
+
+	channels_write_names(listener, &list);
+	write_list(out, TAG_CHANNELS, &list);
+	listening_takeover_write_messages(listener, &list);
+	write_list(out, TAG_MESSAGES, &list);
+}
+
+static void write_listening_server(struct buffer *out, const struct server_link *server)
+{
+	struct buffer list = {0};
+
+	listening_takeover_write_channels(server, &list);
+	write_list(out, TAG_CHANNELS, &list);
+}
+
 static void write_client(struct buffer *out, const struct client_link *client)
 {
 	const struct link *link = &client->link;
@@ -169,10 +199,13 @@ static void write_client(struct buffer *out, const struct client_link *client)
 	if (client->custom_names)
 		tagged_bytes(out, TAG_CUSTOM_NAMES, client->custom_names,
 			custom_names_size(client->custom_names));
+	if (client->listener)
+		write_listener(out, client->listener);
 	statement_record_write_client(out, client);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
 			flag(client->step == CLIENT_STEP_SKIPPING, LINK_RECORD_SKIPPING) |
+			flag(client->step == CLIENT_STEP_LISTENING, LINK_RECORD_LISTENING) |
 			flag(client->step == CLIENT_STEP_FORGETTING, LINK_RECORD_FORGETTING) |
 			flag(client->ring_full, LINK_RECORD_RING_FULL));
 }
@@ -238,6 +271,8 @@ static void write_server(struct buffer *out, const struct server_link *server)
 	tagged_number(out, TAG_CLOSE_CAUSE, server->close_cause);
 	write_target(out, server->link.pool->database->config);
 	write_session_state(out, server);
+	if (server->link.state == SERVER_LISTENING)
+		write_listening_server(out, server);
 	statement_record_write_server(out, server);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(&server->link) |
@@ -324,6 +359,8 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		BYTES(TAG_FOLLOWED, followed)
 		BYTES(TAG_ASKED, asked)
 		BYTES(TAG_ASKED_FOLLOWED, asked_followed)
+		BYTES(TAG_CHANNELS, channels)
+		BYTES(TAG_MESSAGES, messages)
 		NUMBER(TAG_CLOSE_CAUSE, close_cause)
 		BYTES(TAG_TARGET, target)
 		NUMBER(TAG_SUSPECTED, suspected)

@@ -22,7 +22,8 @@ static void on_readable(struct stream *stream);
 /* --- the requester ------------------------------------------------------------------------ */
 
 /*
- * Returns true if the query of the client waits for a server, or for our SETs there. A server that
+ * Returns true if the query of the client waits for a server, also for one that listens, or for our
+ * SETs there. A server that
  * is pinned is not left: the client would lose what it has there.
  */
 static bool is_unsent(const struct client_link *owner)
@@ -31,7 +32,9 @@ static bool is_unsent(const struct client_link *owner)
 
 	return server
 		? server_is_syncing(server) && !server_has_gathered(server) && !server->pins
-		: owner->link.state == CLIENT_WAITING || owner->link.state == CLIENT_LAUNCHING;
+		: owner->link.state == CLIENT_WAITING ||
+			owner->link.state == CLIENT_LAUNCHING ||
+			owner->step == CLIENT_STEP_LISTENING;
 }
 
 /* Returns true if its server runs a query, so not between two queries of a transaction. */

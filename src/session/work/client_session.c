@@ -5,6 +5,7 @@
 #include "model/statistics/client_group.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/notify/delivery.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
 #include "session/relay/relay_rules.h"
@@ -22,6 +23,7 @@ static void on_drained(struct stream *stream)
 	struct server_link *server;
 
 	if (!client->link.peer) {
+		delivery_to_client(client);
 		if (client->link.state == CLIENT_IDLE)
 			relay_client_resume(client);
 		return;
@@ -34,6 +36,8 @@ static void on_drained(struct stream *stream)
 		relay_client_resume(client);
 	if (server->link.peer)
 		return_if_free(server);
+	if (client->link.state != CLIENT_CLOSED)
+		delivery_to_client(client);
 }
 
 static void on_hung_up(struct stream *stream)

@@ -3,6 +3,7 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
+#include "session/notify/listening_server.h"
 #include "session/pool/lifetime.h"
 #include "session/pool/login_concurrency.h"
 #include "session/pool/minimum.h"
@@ -37,11 +38,24 @@ static void ready_for_pool(struct server_link *server)
 	minimum_fill(pool);
 }
 
+static void ready_to_listen(struct server_link *server)
+{
+	struct pool *pool = server->link.pool;
+
+	pool->failing = false;
+	listening_server_begin(server);
+	welcome_waiting(pool);
+	/* It does not count for the size of the pool any more, now that it has logged in. */
+	pool_needs_work(pool);
+}
+
 static void ready(struct server_link *server, struct buffer *head)
 {
 	login_concurrency_note_success(server);
 	if (head)
 		ready_for_client(server, head);
+	else if (server->listens)
+		ready_to_listen(server);
 	else
 		ready_for_pool(server);
 }

@@ -5,6 +5,7 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
+#include "session/notify/listening_server.h"
 #include "session/pool/caps.h"
 #include "session/pool/launch.h"
 #include "session/pool/lifetime.h"
@@ -101,6 +102,13 @@ static void find_servers(struct pool *pool)
 	}
 }
 
+static void listen_for_clients(struct pool *pool)
+{
+	if (listening_server_is_wanted(pool))
+		launch_listening_server(pool);
+	listening_server_work(pool);
+}
+
 static void work(struct pool *pool)
 {
 	pool_work_serve(pool);
@@ -115,6 +123,8 @@ static void work(struct pool *pool)
 		if (welcome_is_wanted(pool))
 			launch_server(pool, false);
 	}
+	if (pool->hub)
+		listen_for_clients(pool);
 	/* First: the pool leaves the queues of its caps for it, and may join them again then. */
 	lifetime_renew(pool);
 	find_servers(pool);

@@ -3,6 +3,8 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
+#include "session/notify/handoff.h"
+#include "session/notify/listening_server.h"
 #include "session/parameters/parameter_sync.h"
 #include "session/pool/draining.h"
 #include "session/pool/pairing.h"
@@ -28,6 +30,8 @@ static void end_question(struct server_link *server)
 	case QUESTION_FREE:
 		return_to_pool(server);
 		break;
+	case QUESTION_HANDED:
+		break;
 	case QUESTION_PINS:
 		/* Settings may have been reset behind the question. */
 		if (!pairing_sync(client, server))
@@ -39,6 +43,14 @@ static void end_question(struct server_link *server)
 	}
 	if (client)
 		relay_client_resume(client);
+}
+
+static void end_handoff(struct server_link *server)
+{
+	if (handoff_done(server))
+		return_to_pool(server);
+	else
+		server_close_for(server, REASON_RESET_QUERY_FAILED);
 }
 
 void server_session_own_query_done(struct server_link *server)
@@ -62,8 +74,14 @@ void server_session_own_query_done(struct server_link *server)
 		else
 			server_close_for(server, REASON_RESET_QUERY_FAILED);
 		break;
+	case SERVER_LISTENING:
+		listening_server_run_ended(server);
+		break;
 	case SERVER_ASKING:
-		end_question(server);
+		if (handoff_has(server))
+			end_handoff(server);
+		else
+			end_question(server);
 		break;
 	case SERVER_RESETTING:
 	case SERVER_CHECKING:

@@ -152,6 +152,7 @@ static bool suspend_servers(struct pool *pool)
 	close_list(pool, SERVERS_LOGIN);
 	suspended = suspend_list(pool, SERVERS_ACTIVE);
 	suspended = suspend_list(pool, SERVERS_IDLE) && suspended;
+	suspended = suspend_list(pool, SERVERS_LISTENING) && suspended;
 	return suspended && pool->server_count[SERVERS_BEING_CANCELED] == 0;
 }
 
@@ -250,6 +251,7 @@ static void close_unsuspended(struct registry *registry)
 		close_clients(&pool->clients, false);
 		close_servers(pool, SERVERS_ACTIVE);
 		close_servers(pool, SERVERS_IDLE);
+		close_servers(pool, SERVERS_LISTENING);
 		close_servers(pool, SERVERS_BEING_CANCELED);
 	}
 }

@@ -4,6 +4,8 @@
 #include "model/registry.h"
 #include "model/statistics/reason_facts.h"
 #include "session/link/client_limits.h"
+#include "session/notify/delivery.h"
+#include "session/notify/listen_command.h"
 #include "session/pool/draining.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
@@ -32,6 +34,8 @@ void unsent_query_end(struct client_link *client, enum reason reason)
 	if (peer) {
 		pair_unpair(peer);
 		draining_client_unpaired(server_of(peer), true);
+	} else if (client->step == CLIENT_STEP_LISTENING) {
+		listen_command_withdraw(client);
 	} else if (client->link.state != CLIENT_IDLE) {
 		replication_close_server(client);
 		client_enter(client, CLIENT_IDLE);
@@ -84,6 +88,9 @@ static enum verdict answer_message(struct relay_run *run, struct buffer *answer)
 
 	if (!link_send(&run->client->link, answer))
 		return relay_fail(run, failure_of(REASON_UNEXPECTED_EOF));
+	delivery_to_client(run->client);
+	if (run->client->link.state == CLIENT_CLOSED)
+		return RELAY_STOP;
 	if (!stream_is_blocked(stream))
 		return drop(run);
 	if (!run->whole) {

@@ -487,7 +487,7 @@ static void test_notification_in_pieces_after_the_answer_is_forwarded(void **sta
  * The ParameterStatus or notice before it has made the server dirty, so that it is closed
  * afterwards.
  */
-static void test_notification_in_pieces_of_a_dirty_server_is_forwarded_whole(void **state)
+static void test_notice_in_pieces_of_a_dirty_server_is_forwarded_whole(void **state)
 {
 	struct buffer bytes;
 	size_t half;
@@ -501,7 +501,7 @@ static void test_notification_in_pieces_of_a_dirty_server_is_forwarded_whole(voi
 	assert_received_exactly(client, &bytes);
 	scripted_forget_output(client->script);
 	send_letters(client, "Q");
-	letters_write(&bytes, FROM_SERVER, "nA");
+	letters_write(&bytes, FROM_SERVER, "nN");
 	half = bytes.length - 8;
 	send_bytes(server, bytes.data, half);
 	assert_true(endpoint_server(server)->dirty);
@@ -995,7 +995,7 @@ int main(void)
 		TEST(server_is_not_read_while_its_client_is_slow),
 		TEST(slow_server_pauses_its_client),
 		TEST(notification_in_pieces_after_the_answer_is_forwarded),
-		TEST(notification_in_pieces_of_a_dirty_server_is_forwarded_whole),
+		TEST(notice_in_pieces_of_a_dirty_server_is_forwarded_whole),
 		TEST(client_is_read_again_after_its_slow_server_was_closed),
 		TEST(broken_slow_client_returns_a_finished_server_to_the_pool),
 		TEST(closed_server_of_a_slow_client_is_reported_after_its_answers),

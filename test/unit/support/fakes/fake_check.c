@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The invariants that hold between any two events: see fake_check(). */
 #include "model/statistics/client_group.h"
+#include "session/notify/channels.h"
 #include "session/pool/launch.h"
 #include "session/pool/lookup.h"
 #include "session/server/server_login_state.h"
@@ -79,6 +80,19 @@ static void check_asked_client(const struct client_link *client)
 	assert_int_equal(client->asking->link.state, SERVER_ASKING);
 }
 
+/* Its LISTEN, which it holds, waits for a channel that is not confirmed, or is to be judged again. */
+static void check_listening_client(const struct client_link *client)
+{
+	const struct subscription *each;
+	bool waits = client->listener && client->listener->resuming;
+
+	check_pause(&client->link, true);
+	assert_non_null(client->listener);
+	TAILQ_FOREACH (each, &client->listener->subscriptions, in_listener)
+		waits = waits || !each->confirmed;
+	assert_true(waits);
+}
+
 static void check_client(const struct client_link *client, struct tally *tally)
 {
 	const enum client_state state = client_state(client);
@@ -92,6 +106,8 @@ static void check_client(const struct client_link *client, struct tally *tally)
 		assert_null(client->link.peer);
 	if (state == CLIENT_IDLE && client->step == CLIENT_STEP_ASKED)
 		check_asked_client(client);
+	else if (state == CLIENT_IDLE && client->step == CLIENT_STEP_LISTENING)
+		check_listening_client(client);
 	else if (state == CLIENT_IDLE && !stream_is_blocked(&client->link.stream))
 		check_pause(&client->link, false);
 	if (client_is_waiting(client) || state == CLIENT_LOOKING_UP)
@@ -275,6 +291,35 @@ static unsigned check_servers(const struct pool *pool, enum server_list which)
 }
 
 /* Servers that stay with their clients are counted. */
+/* The counts of channels, and where a server listens for the clients of the pool. */
+static void check_channels(const struct pool *pool)
+{
+	const struct channel_hub *hub = pool->hub;
+	unsigned subscriptions = 0, in_flight = 0, present = 0;
+	const struct channel *channel;
+
+	assert_int_equal(
+		pool->server_count[SERVERS_LISTENING], hub && channels_has_server(hub));
+	if (!hub)
+		return;
+	assert_true(!hub->server || hub->server->listens);
+	for (channel = hub->channels; channel; channel = channel->by_name.next) {
+		subscriptions += channel->subscribers;
+		present += channel->state != CHANNEL_ABSENT;
+		/* What is not as wanted is on its way, or noted. */
+		if ((channel->subscribers > 0) != (channel->state == CHANNEL_PRESENT))
+			assert_true(channel->is_due || channel->state == CHANNEL_ASKED ||
+				channel->state == CHANNEL_LEAVING);
+	}
+	TAILQ_FOREACH (channel, &hub->asked, in_list)
+		in_flight++;
+	assert_int_equal(hub->subscriptions, subscriptions);
+	assert_int_equal(hub->in_flight, in_flight);
+	assert_true(hub->server || (present == 0 && in_flight == 0));
+	if (hub->listeners == 0)
+		assert_int_equal(subscriptions, 0);
+}
+
 static void check_pins(const struct pool *pool)
 {
 	unsigned pinned = 0;
@@ -486,6 +531,7 @@ static void check_pool(const struct pool *pool, struct tally *all)
 	assert_int_equal(pool->cancels_due, count_due(pool));
 	check_groups(pool, &tally);
 	check_pins(pool);
+	check_channels(pool);
 	check_waiters(pool);
 	check_caps(pool);
 	check_lookups(pool);
@@ -503,7 +549,7 @@ static unsigned servers_of(const struct database *database, const struct user *u
 
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
 		if ((!database || pool->database == database) && (!user || pool->user == user))
-			count += pool_servers(pool);
+			count += pool_servers(pool) + pool->server_count[SERVERS_LISTENING];
 	}
 	return count;
 }

@@ -108,7 +108,8 @@ static void write_server(struct buffer *buffer, char letter)
 		writer_bytes(buffer, "1", 1);
 		break;
 	case PQ_NOTIFICATION_RESPONSE:
-		writer_int32(buffer, 4711);
+		/* Of no backend that clients know: others are replaced by this. */
+		writer_int32(buffer, 0);
 		writer_string(buffer, "news");
 		writer_string(buffer, "");
 		break;

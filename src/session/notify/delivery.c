@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/notify/delivery.h"
+
+#include "model/registry.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/notify/handoff_state.h"
+#include "session/notify/notifier.h"
+#include "wire/message.h"
+#include "wire/writer.h"
+
+/* --- into the queue ----------------------------------------------------------------------- */
+
+static size_t most(const struct channel_listener *listener)
+{
+	const struct settings *settings =
+		link_registry(&listener->client->link)->process->settings;
+
+	return (size_t)settings->max_notify_backlog;
+}
+
+void delivery_offer(struct channel_listener *listener, struct notification *notification)
+{
+	if (listener->overflowing)
+		return;
+	listener->overflowing = !notification_queue_add(&listener->queue, notification) ||
+		(most(listener) > 0 && listener->queue.bytes > most(listener));
+	channels_place(listener, LISTENER_READY);
+}
+
+void delivery_offer_all(struct channel *channel, struct notification *notification)
+{
+	struct subscription *each;
+
+	TAILQ_FOREACH (each, &channel->subscriptions, in_channel) {
+		if (!each->handoff)
+			delivery_offer(each->listener, notification);
+		else if (each->handoff->marked_here)
+			notification_queue_add(&each->handoff->late, notification);
+	}
+}
+
+struct notification *delivery_warning(void)
+{
+	struct notification *notice = NULL;
+	struct buffer message = {0};
+
+	writer_notice(&message, "WARNING", "01000",
+		"the connection that listens for this client was lost: notifications may be missing");
+	if (!message.failed)
+		notice = notification_new(message.data, message.length);
+	buffer_free(&message);
+	return notice;
+}
+
+/* --- to the client ------------------------------------------------------------------------ */
+
+/* Is nothing of an answer on its way from this paired server? */
+static bool is_between(const struct server_link *server)
+{
+	return server->transaction_status == READY_IDLE &&
+		requests_is_empty(&server->requests) && server->link.remaining == 0 &&
+		server->task == SERVER_TASK_NONE && server->batch_progress == BATCH_ENDED;
+}
+
+/*
+ * A client that waits for a server has got nothing of its answer yet, so that a message may come
+ * before it, as from PostgreSQL.
+ */
+static bool may_receive(const struct client_link *client)
+{
+	if (client->link.cut || stream_is_blocked(&client->link.stream) ||
+		client->step == CLIENT_STEP_SKIPPING || client->step == CLIENT_STEP_LISTENING)
+		return false;
+	switch (client_state(client)) {
+	case CLIENT_IDLE:
+	case CLIENT_WAITING:
+		return true;
+	case CLIENT_PAIRED:
+		return is_between((const struct server_link *)client->link.peer);
+	case CLIENT_GREETING:
+	case CLIENT_AUTHENTICATING:
+	case CLIENT_LOOKING_UP:
+	case CLIENT_WELCOMING:
+	case CLIENT_LAUNCHING:
+	case CLIENT_CANCEL_WAITING:
+	case CLIENT_CANCEL_SENT:
+	case CLIENT_CONSOLE:
+	case CLIENT_CLOSED:
+	case CLIENT_STATES:
+		break;
+	}
+	return false;
+}
+
+/* Its server ends the answer: see pool/return_to_pool. */
+static void wait_for_end_of_answer(struct channel_listener *listener)
+{
+	const struct client_link *client = listener->client;
+
+	channels_place(listener, LISTENER_LATER);
+	if (client->link.peer)
+		server_of(client->link.peer)->owes_messages = true;
+}
+
+void delivery_to_client(struct client_link *client)
+{
+	struct channel_listener *listener = client->listener;
+
+	if (!listener || listener->queue.count == 0)
+		return;
+	if (!may_receive(client)) {
+		wait_for_end_of_answer(listener);
+		return;
+	}
+	client->link.pool->notifications += listener->queue.count;
+	if (!notification_queue_send(&listener->queue, &client->link.stream)) {
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+		return;
+	}
+	client->link.pool->notifications -= listener->queue.count;
+	channels_place(listener, listener->queue.count > 0 ? LISTENER_LATER : LISTENER_QUIET);
+}
+
+/* The LISTEN that it has sent is judged again, and now has an answer. */
+static void go_on(struct client_link *client)
+{
+	client_set_step(client, CLIENT_STEP_NONE);
+	client_limits_start(client);
+	relay_client_resume(client);
+}
+
+static void close_overflowing(struct client_link *client)
+{
+	client->link.pool->notify_overflows++;
+	client_close_for(client, REASON_NOTIFY_BACKLOG);
+}
+
+static void look_at(struct channel_listener *listener)
+{
+	struct client_link *client = listener->client;
+	const bool resuming = listener->resuming && client->step == CLIENT_STEP_LISTENING;
+
+	channels_place(listener, LISTENER_QUIET);
+	listener->resuming = false;
+	if (listener->overflowing)
+		close_overflowing(client);
+	else if (resuming)
+		go_on(client);
+	else
+		delivery_to_client(client);
+}
+
+void delivery_run(struct channel_hub *hub)
+{
+	struct channel_listener *listener;
+
+	while ((listener = TAILQ_FIRST(&hub->ready)) != NULL)
+		look_at(listener);
+}
+
+void delivery_sweep(struct channel_hub *hub)
+{
+	struct channel_listener *listener, *next;
+
+	TAILQ_FOREACH_SAFE (listener, &hub->later, in_hub, next)
+		channels_place(listener, LISTENER_READY);
+	delivery_run(hub);
+}
+
+/* --- from the server that a client has or had --------------------------------------------- */
+
+/*
+ * Between a LISTEN of its client and the handoff, a server listens for its client. What the listening
+ * server of the pool brings too comes only from there.
+ */
+static bool comes_twice(const struct client_link *client, const char *channel)
+{
+	const struct subscription *subscription = channels_subscription(client, channel);
+
+	return subscription && !subscription->handoff && subscription->confirmed;
+}
+
+enum verdict delivery_judge_paired(struct relay_run *run)
+{
+	struct notifier_message message;
+
+	if (!run->client || !run->whole ||
+		pool_configured_session_state(run->client->link.pool) == SESSION_STATE_IGNORE ||
+		!notifier_read(run, &message))
+		return RELAY_PASS;
+	if (comes_twice(run->client, message.channel))
+		return RELAY_DROP;
+	notifier_write_pid(
+		relay_replace_front(run, NOTIFIER_FRONT, NOTIFIER_FRONT), run, message.pid);
+	return RELAY_PASS;
+}
+
+enum verdict delivery_judge_asked(struct relay_run *run)
+{
+	struct client_link *client = run->server->asked_for;
+	struct channel_listener *listener = client ? channels_open_listener(client) : NULL;
+	struct notification *notification;
+	struct notifier_message message;
+
+	if (!listener || !run->whole || !notifier_read(run, &message) ||
+		comes_twice(client, message.channel))
+		return RELAY_DROP;
+	notification = notifier_message_for_clients(run, message.pid);
+	if (notification)
+		delivery_offer(listener, notification);
+	notification_unref(notification);
+	pool_needs_work(listener->hub->pool);
+	return RELAY_DROP;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/notify/listening_limits.h"
+
+#include "session/notify/channels.h"
+
+/* How many servers listen for the pools below this cap. */
+static unsigned listening_below(const struct cap *cap, const struct registry *registry)
+{
+	const struct pool *pool;
+	unsigned count = 0;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+		count += cap_of(pool, cap->kind) == cap && pool->hub && pool->hub->server;
+	return count;
+}
+
+bool listening_limits_allow(const struct pool *pool)
+{
+	if (pool->hub && pool->hub->server)
+		return true;
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const unsigned limit = cap_limit(pool, kind);
+
+		if (limit > 0 &&
+			2 * (listening_below(cap_of(pool, kind), pool->registry) + 1) > limit)
+			return false;
+	}
+	return true;
+}
