@@ -7,8 +7,6 @@ import java.util.concurrent.*;
 /** What the programs in Java share: clients that work at once, and a report in TAP. */
 class Check {
     static final int CLIENTS = 6;
-    /** A client keeps its server for as long as it is connected. */
-    static final boolean HAS_SESSION = !"transaction".equals(System.getenv("DRIVER_MODE"));
 
     interface Body {
         void run(int number) throws Exception;

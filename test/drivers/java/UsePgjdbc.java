@@ -363,8 +363,7 @@ class UsePgjdbc extends Check {
         // Alone: a server that never had the plan reports no change to a client that remembers the columns.
         check("a changed table", UsePgjdbc::changedTables, 1);
         check("catalogues and calls", UsePgjdbc::catalogues);
-        if (HAS_SESSION)
-            check("LISTEN", UsePgjdbc::notifications);
+        check("LISTEN", UsePgjdbc::notifications);
         check("closes", number -> clients[number].close());
         finish();
     }

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 
 export const CLIENTS = 6;
 export const MODE = process.env.DRIVER_MODE ?? "transaction";
-export const HAS_SESSION = MODE !== "transaction";
 // A statement fails because a table has changed: with PostgreSQL and in session mode. In transaction
 // mode the pooler replays it.
 export const HEALS = MODE === "transaction";

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import pg from "pg";
 import copies from "pg-copy-streams";
 import Cursor from "pg-cursor";
-import { check, fails, finish, HAS_SESSION, HEALS, MODE } from "./check.js";
+import { check, fails, finish, HEALS, MODE } from "./check.js";
 
 const clients = [];
 
@@ -217,15 +217,14 @@ await check("pools", async (number) => {
 	await pool.end();
 });
 
-if (HAS_SESSION)
-	await check("LISTEN", async (number) => {
-		const client = await connected();
-		await client.query(`LISTEN news${number}`);
-		const heard = new Promise((resolve) => client.on("notification", resolve));
-		await clients[number].query("SELECT pg_notify($1, 'hello')", [`news${number}`]);
-		assert.equal((await heard).payload, "hello");
-		await client.end();
-	});
+await check("LISTEN", async (number) => {
+	const client = await connected();
+	await client.query(`LISTEN news${number}`);
+	const heard = new Promise((resolve) => client.on("notification", resolve));
+	await clients[number].query("SELECT pg_notify($1, 'hello')", [`news${number}`]);
+	assert.equal((await heard).payload, "hello");
+	await client.end();
+});
 
 await check("closes", (number) => clients[number].end());
 finish();

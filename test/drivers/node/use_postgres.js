@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
 import postgres from "postgres";
-import { check, fails, finish, HAS_SESSION, MODE } from "./check.js";
+import { check, fails, finish, MODE } from "./check.js";
 
 const pools = [];
 const quiet = { onnotice: () => {} };
@@ -142,16 +142,15 @@ const changed = async (number) => {
 // Alone: a server that never had the plan reports no change to a client that remembers the columns.
 await check("a changed table", changed, 1);
 
-if (HAS_SESSION)
-	await check("LISTEN", async (number) => {
-		const sql = postgres({ max: 1, ...quiet });
-		let hear;
-		const heard = new Promise((resolve) => (hear = resolve));
-		await sql.listen(`news${number}`, hear);
-		await pools[number].notify(`news${number}`, "hello");
-		assert.equal(await heard, "hello");
-		await sql.end();
-	});
+await check("LISTEN", async (number) => {
+	const sql = postgres({ max: 1, ...quiet });
+	let hear;
+	const heard = new Promise((resolve) => (hear = resolve));
+	await sql.listen(`news${number}`, hear);
+	await pools[number].notify(`news${number}`, "hello");
+	assert.equal(await heard, "hello");
+	await sql.end();
+});
 
 await check("closes", (number) => pools[number].end({ timeout: 5 }));
 finish();

@@ -280,8 +280,7 @@ async def main():
     # the plan.
     await check_async("a changed table", changed_tables, 1)
     await check_async("pools and their resets", pools)
-    if HAS_SESSION:
-        await check_async("LISTEN and temporary tables", notifications)
+    await check_async("LISTEN and temporary tables", notifications)
     await check_async("closes", closes)
     finish()
 

@@ -9,7 +9,7 @@ import uuid
 
 import pg8000
 
-from check import CLIENTS, HAS_SESSION, HEALS, MODE, check, fails, finish
+from check import CLIENTS, HEALS, MODE, check, fails, finish
 
 try:
     from pg8000.exceptions import DatabaseError
@@ -170,7 +170,6 @@ check("executemany", many_rows)
 check("COPY in and out, and broken", copies)
 check("types", types)
 check("a changed table", changed_tables)
-if HAS_SESSION:
-    check("LISTEN", notifications)
+check("LISTEN", notifications)
 check("closes", closes)
 finish()

@@ -10,7 +10,7 @@ import psycopg2.extras
 import psycopg2.pool
 from psycopg2 import errors
 
-from check import CLIENTS, HAS_SESSION, MODE, check, fails, finish
+from check import CLIENTS, MODE, check, fails, finish
 
 connections = [None] * CLIENTS
 
@@ -192,7 +192,6 @@ check("cursors of the server", cursors)
 check("large objects", large_objects)
 check("cancels", cancels)
 check("pools and their resets", pools)
-if HAS_SESSION:
-    check("LISTEN", notifications)
+check("LISTEN", notifications)
 check("closes", closes)
 finish()

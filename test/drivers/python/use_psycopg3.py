@@ -16,7 +16,7 @@ try:
 except ImportError:
     psycopg_pool = None
 
-from check import HAS_SESSION, HEALS, CLIENTS, MODE, check, fails, finish
+from check import HEALS, CLIENTS, MODE, check, fails, finish
 
 connections = [None] * CLIENTS
 
@@ -326,7 +326,6 @@ check("cancels", cancels)
 check("a changed table", changed_tables)
 if psycopg_pool:
     check("pools", pools)
-if HAS_SESSION:
-    check("LISTEN and temporary tables", notifications)
+check("LISTEN and temporary tables", notifications)
 check("closes", closes)
 finish()

@@ -2,7 +2,6 @@
 # What the programs in Ruby share: clients that work at once, and a report in TAP.
 
 CLIENTS = 6
-HAS_SESSION = ENV["DRIVER_MODE"] != "transaction"
 IS_CONSOLE = ENV["DRIVER_MODE"] == "console"
 RESULTS = []
 $stdout.sync = true

@@ -116,14 +116,12 @@ check("cancels") do |number|
   end
 end
 
-if HAS_SESSION
-  check("LISTEN") do |number|
-    connection = PG.connect
-    connection.exec("LISTEN news#{number}")
-    CONNECTIONS[number].exec("NOTIFY news#{number}, 'hello'")
-    connection.wait_for_notify(20) { |_, _, payload| same payload, "hello" } or raise "no news"
-    connection.close
-  end
+check("LISTEN") do |number|
+  connection = PG.connect
+  connection.exec("LISTEN news#{number}")
+  CONNECTIONS[number].exec("NOTIFY news#{number}, 'hello'")
+  connection.wait_for_notify(20) { |_, _, payload| same payload, "hello" } or raise "no news"
+  connection.close
 end
 
 check("closes") { |number| CONNECTIONS[number].close }

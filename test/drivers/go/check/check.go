@@ -15,9 +15,6 @@ import (
 // Clients is the number of clients at once.
 const Clients = 6
 
-// HasSession is true where a client keeps its server for as long as it is connected.
-var HasSession = os.Getenv("DRIVER_MODE") != "transaction"
-
 // Heals is true where the pooler replays a batch that failed because a table has changed.
 var Heals = os.Getenv("DRIVER_MODE") == "transaction"
 

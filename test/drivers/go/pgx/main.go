@@ -389,9 +389,7 @@ func main() {
 	RunFor(1, "a changed table", changedTables)
 	Run("pools", pools)
 	Run("pools for reading only", readOnly)
-	if HasSession {
-		Run("LISTEN", notifications)
-	}
+	Run("LISTEN", notifications)
 	Run("closes", func(number int) { Good(clients[number].Close(background)) })
 	Finish()
 }

@@ -225,9 +225,7 @@ func main() {
 	Run("contexts that end", cancels)
 	// Alone: a server that never had the plan reports no change to a client that remembers the columns.
 	RunFor(1, "a changed table", changedTables)
-	if HasSession {
-		Run("LISTEN", notifications)
-	}
+	Run("LISTEN", notifications)
 	Run("closes", func(number int) { Good(clients[number].Close()) })
 	Finish()
 }
