@@ -52,8 +52,10 @@ struct statement {
 	uint32_t generation; /* plans prepared in an earlier generation are outdated */
 	uint8_t shape; /* number of times that its result columns have changed */
 	session_topics topics; /* that its text may change: see wire/suspicion */
-	bool may_name; /* it may name another statement: EXECUTE, EXPLAIN, CREATE, PREPARE */
 	uint8_t repeatable; /* enum statement_repeatable */
+	/* It is to be read before each use: */
+	bool may_name; /* it may name another statement: EXECUTE, EXPLAIN, CREATE, PREPARE */
+	bool may_unlisten; /* it may be an UNLISTEN */
 	uint32_t length; /* of the content */
 	uint32_t name_size; /* of `name`, with its NUL */
 	char name[STATEMENT_NAME_SIZE]; /* on servers */

@@ -18,7 +18,7 @@ enum { SUSPICION_TEXT_MAX = 64 * 1024 };
 
 /*
  * Whether the text, which ends before `end`, may have suspicious words, or be a statement that
- * session/state/changes understands: it has several statements, or begins as SET does, or
+ * session/state/changes understands: it has several statements, or begins as SET or UNLISTEN does, or
  * with white space or a comment, or has one of the pairs dv (advisory), _c (set_config), mp (temp),
  * &" (U&"...").
  */

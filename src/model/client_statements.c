@@ -153,7 +153,7 @@ static uint32_t hash_of(struct client_statements *statements, const char *name, 
 /* Not one that must be read before each use: see model/statement. */
 static void remember(struct client_statements *statements, struct client_statement *entry)
 {
-	if (entry->statement->may_name)
+	if (entry->statement->may_name || entry->statement->may_unlisten)
 		return;
 	statements->recent = entry;
 	statements->recent_size = strlen(entry->name) + 1;

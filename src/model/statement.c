@@ -100,6 +100,14 @@ static bool may_name(const char *text, size_t length)
 	return false;
 }
 
+static bool may_unlisten(const char *text, size_t length)
+{
+	struct sql_scanner scanner;
+
+	sql_scanner_init(&scanner, text, length, false);
+	return sql_scanner_match(&scanner, "unlisten");
+}
+
 static struct statement *make(struct statement_table *table, uint64_t id, const void *content,
 	size_t length, unsigned hash)
 {
@@ -113,6 +121,7 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 		.holders = 1,
 		.length = (uint32_t)length,
 		.may_name = may_name(content, length) && !is_sql_content(content, length),
+		.may_unlisten = may_unlisten(content, length),
 	};
 	statement->name_size = 1 +
 		(uint32_t)snprintf(statement->name, sizeof(statement->name), "PGBOUNCER_%llu",

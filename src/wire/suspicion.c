@@ -154,7 +154,10 @@ bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end)
 	if (((text[0] | 0x20) == 's' && (text[2] | 0x20) == 't') || (text[0] | 0x20) == 'l' ||
 		((text[0] | 0x20) == 'd' && (text[2] | 0x20) == 'c') || text[0] <= '/')
 		return true;
-	if ((text[0] | 0x20) == 'u' && memmem(text, (size_t)(end - text), "pg_settings", 11))
+	/* UNLISTEN; UPDATE of the view of settings. */
+	if ((text[0] | 0x20) == 'u' &&
+		((text[1] | 0x20) == 'n' ||
+			memmem(text, (size_t)(end - text), "pg_settings", 11)))
 		return true;
 	/* Without a final semicolon and the NUL. */
 	if (end - text >= 2 + 16)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: ISC
 """What a notification costs for each of 10,000 clients that listen on its channel, in microseconds of
-processor time of the daemon, and how long it takes until the last client has it. On the loopback
-interface the kernel does the work of the receiving side in the sender's send(), so that the bar is for
-Unix sockets, and for the time outside of the kernel. PgBouncer has nothing to compare with: PostgreSQL
-itself is measured with fewer clients, each of which has a backend.
+processor time of the daemon, and how long it takes until the last client has it.
+
+Beside it stands what a program costs that only sends as many bytes to as many connections
+(send_floor.c), since on the loopback interface the kernel does the work of the receiving side in the
+sender's send(). The absolute bar is therefore for Unix sockets. PgBouncer has nothing to compare with:
+PostgreSQL itself is measured with fewer clients, each of which has a backend.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import contextlib
 import os
 import selectors
 import statistics
+import subprocess
 import sys
 import time
 
@@ -51,6 +54,13 @@ def wait_for_all(selector, count):
         for key, _ in ready:
             with contextlib.suppress(BlockingIOError):
                 got += bool(key.fileobj.recv(4096))
+
+
+def floor(tool, clients, where):
+    """Microseconds of processor time of a send, if nothing else is done."""
+    length = len(wire.message("A", b"\0" * 4 + wire.text("bench") + wire.text("payload 10")))
+    command = [tool, str(clients), str(NOTIFICATIONS), str(length), where]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def backends_cpu(source):
@@ -98,6 +108,7 @@ def main():
         cluster = Cluster()
         stack.callback(cluster.destroy)
         bench = stack.enter_context(Rig())
+        tool = rig.compile_tool("send_floor", bench.folder)
         source = stack.enter_context(
             psycopg.connect(host=HOST, port=cluster.port, user=USER, dbname=DATABASE, autocommit=True)
         )
@@ -118,10 +129,13 @@ def main():
                     source, clients, lambda: rig.cpu_seconds(daemon.pid),
                     lambda: user_seconds(daemon.pid),
                 )
+            least = floor(tool, options.clients, "tcp" if name == "TCP" else f"{bench.folder}/floor")
             if name == "TCP":
                 report.show(f"us of processor time for each client, {name}", cost)
             else:
                 report.row(f"us of processor time for each client, {name}", cost, 3)
+            report.show(f"us of a program that only sends, {name}", least)
+            report.row(f"our cost by that, {name}", cost / least, 1.5)
             report.row(f"us of it outside of the kernel, {name}", outside, 1)
             report.show(f"ms until the last client has it, {name}", wait)
         with contextlib.ExitStack() as clients_end:

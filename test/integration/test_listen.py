@@ -408,6 +408,21 @@ def test_an_unlisten_counts_at_the_end_of_its_transaction(pool, cluster, end):
     assert client.silent()
 
 
+def test_a_prepared_unlisten_counts_each_time(pool, cluster):
+    client = pool.client()
+    client.send(wire.parse("UNLISTEN c", "end") + wire.sync())
+    client.read_until("Z")
+    for _ in range(3):
+        client.query("LISTEN c")
+        cluster.ask("main", "NOTIFY c, 'x'")
+        assert next_notification(client) == ("c", "x")
+        client.send(wire.bind((), "end") + wire.execute() + wire.sync())
+        client.read_until("Z")
+        cluster.ask("main", "NOTIFY c, 'y'")
+        client.query("SELECT 1")
+        assert client.silent()
+
+
 # --- limits that pools share
 
 def test_a_listen_gets_its_place_below_a_full_limit(new_pooler, cluster):

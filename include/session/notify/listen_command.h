@@ -9,16 +9,17 @@
 #include "session/relay/relay.h"
 #include "wire/frame.h"
 
-/* Returns whether the Query at run.at may begin with LISTEN or UNLISTEN, a blank or a comment. */
+/*
+ * Returns whether the Query at run.at may begin with LISTEN or UNLISTEN. One that begins with a blank
+ * or a comment is left to a server: this is called for every query. The first byte of the text may not
+ * have arrived, with a tiny pkt_buf; then that of an older message is looked at, which is as good.
+ */
 static inline bool listen_command_may_be(const struct relay_run *run)
 {
-	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
-	uint8_t first;
+	const uint32_t letters = 1u << ('l' & 31) | 1u << ('u' & 31);
 
-	if (run->end - text < 2)
-		return false;
-	first = text[0] | 0x20;
-	return first == 'l' || (first == 'u' && (text[1] | 0x20) == 'n') || text[0] <= '/';
+	return run->frame.total > FRAME_HEADER_SIZE &&
+		letters >> (run->at[FRAME_HEADER_SIZE] & 31) & 1;
 }
 
 /*

@@ -11,11 +11,8 @@
 #include "session/notify/channels.h"
 #include "session/relay/relay.h"
 
-/* Note what a text of a client that listens may end. It ends at its first NUL. */
+/* Note what a text of a client, which may listen, may end. The text ends at its first NUL. */
 void unlisten_note_text(struct client_link *client, const char *text, size_t length);
-
-/* The same for the statement that a Bind names, at run.at. */
-void unlisten_note_bind(const struct relay_run *run);
 
 /* The server has run a command with this tag for its client, which may listen. */
 void unlisten_note_tag(struct server_link *server, struct client_link *client, const char *tag);

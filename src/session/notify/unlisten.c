@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "wire/frame.h"
 #include "wire/sql_scanner.h"
 
 /* Memory for the names of one transaction. Beyond it they are not noted. */
@@ -50,7 +49,7 @@ void unlisten_note_text(struct client_link *client, const char *text, size_t len
 	enum sql_token kind;
 	bool behind = false;
 
-	if (!has_word(text, length))
+	if (!listener || !has_word(text, length))
 		return;
 	sql_scanner_init(&scanner, text, length, false);
 	while ((kind = sql_scanner_next(&scanner, &token)) != SQL_END && !token.failed) {
@@ -61,24 +60,6 @@ void unlisten_note_text(struct client_link *client, const char *text, size_t len
 			scanner.at++;
 	}
 	buffer_free(&token);
-}
-
-void unlisten_note_bind(const struct relay_run *run)
-{
-	const struct client_link *client = run->client;
-	const char *at = (const char *)run->at + FRAME_HEADER_SIZE;
-	const char *end = (const char *)run->end;
-	const struct client_statement *entry;
-	const char *name;
-
-	name = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
-	if (!name || ++name == end || !memchr(name, 0, (size_t)(end - name)) || *name == '\0' ||
-		!client->statements)
-		return;
-	entry = client_statements_find(client->statements, name, strlen(name) + 1);
-	if (entry)
-		unlisten_note_text(run->client, (const char *)entry->statement->content,
-			entry->statement->length);
 }
 
 /* --- what counts -------------------------------------------------------------------------- */

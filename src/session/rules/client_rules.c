@@ -112,6 +112,8 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 		return RELAY_MORE;
 	if (refusal_concerns(run, (const char *)text, length) && !prepare_is_skipped(run))
 		return refuse_text(run);
+	if (run->client->listener)
+		unlisten_note_text(run->client, (const char *)text, length);
 	topics = suspicion_of_text((const char *)text, length, !run->whole, &names);
 	if (run->whole && run->frame.type == PQ_QUERY)
 		known = changes_note_text(run, (const char *)text, length);
@@ -123,28 +125,12 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 	return verdict;
 }
 
-/* What the text may end of a client that listens. */
-static __attribute__((noinline)) void note_unlisten(
-	const struct relay_run *run, const uint8_t *text)
-{
-	unlisten_note_text(run->client, (const char *)text, (size_t)(end_of_text(run) - text));
-}
-
-static enum verdict judge_tracked_bind(struct relay_run *run)
-{
-	if (run->client->listener)
-		unlisten_note_bind(run);
-	return statements_judge_bind(run);
-}
-
 static enum verdict judge_tracked_parse(struct relay_run *run)
 {
 	const uint8_t *name = run->at + FRAME_HEADER_SIZE;
 	const uint8_t *nul =
 		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
 
-	if (nul && run->client->listener)
-		note_unlisten(run, nul + 1);
 	return nul && may_change_session(run, nul + 1)
 		? judge_words(run, nul + 1, statements_judge_parse)
 		: statements_judge_parse(run);
@@ -200,8 +186,6 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 {
 	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 
-	if (run->client->listener)
-		note_unlisten(run, text);
 	return may_change_session(run, text) ? judge_words(run, text, judge_plain_query)
 					     : judge_plain(run);
 }
@@ -404,7 +388,7 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	[PQ_QUERY] = {judge_tracked_query},
 	[PQ_FUNCTION_CALL] = {judge_tracked_call},
 	[PQ_PARSE] = {judge_tracked_parse},
-	[PQ_BIND] = {judge_tracked_bind},
+	[PQ_BIND] = {statements_judge_bind},
 	[PQ_DESCRIBE] = {judge_tracked_describe},
 	[PQ_EXECUTE] = {judge_tracked_execute},
 	[PQ_CLOSE] = {statements_judge_close},

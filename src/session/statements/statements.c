@@ -2,6 +2,7 @@
 #include "session/statements/statements.h"
 
 #include "model/statements_in_flight.h"
+#include "session/notify/unlisten.h"
 #include "session/relay/relay_rules.h"
 #include "session/statements/cached_unnamed.h"
 #include "session/statements/prepare.h"
@@ -215,6 +216,9 @@ static enum verdict bind_other(struct relay_run *run, const char *portal, size_t
 	if (!prepare_tracks(run))
 		return prepare_pass_request(run, REQUEST_FORWARD);
 	entry = prepare_find_name(run, name, name_size);
+	if (entry && entry->statement->may_unlisten)
+		unlisten_note_text(run->client, (const char *)entry->statement->content,
+			entry->statement->length);
 	if (entry &&
 		binds_carrier(run, entry->statement, portal, portal_size, name_size, &verdict))
 		return verdict;

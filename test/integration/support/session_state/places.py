@@ -3,6 +3,7 @@
 
 import contextlib
 import itertools
+import time
 
 from support import wire
 from support.clients.raw import Closed, RawClient, ServerError
@@ -11,6 +12,7 @@ from support.session_state import kinds
 from support.session_state.kinds import SUPERUSER, Heard
 
 TIMEOUT = 10.0
+PATIENCE = 5.0  # seconds
 SERVERS = 2
 
 
@@ -74,14 +76,16 @@ class Place:
 
     def _listen(self, client, channel, patiently):
         """Whether the client hears what is sent to the channel: soon after another session has, with
-        the answer to a query, or patiently after several.
+        the answer to a query, or patiently after several: another backend has to get it first.
         """
         token = f"token {next(self._tokens)}"
         self._let_witness_hear(channel)
         self._notifier.query(f"NOTIFY {_quoted(channel)}, '{token}'")
         while token.encode() not in self._witness.read_until("A")[-1].body:
             pass
-        for _ in range(500 if patiently else 2):
+        tries, until = 0, time.monotonic() + (PATIENCE if patiently else 0)
+        while tries < 2 or time.monotonic() < until:
+            tries += 1
             client.send(wire.query("SELECT 1"))
             if any(token.encode() in each for each in client.result().notifications):
                 return "heard"
