@@ -168,6 +168,9 @@ struct server_link {
 	 * connect_query behind them they never reach 0.
 	 */
 	uint16_t sync_resets;
+	/* ASKING: questions that a time limit of the client has ended; the last one was ended. */
+	uint8_t timed_out;
+	bool times_out;
 	bool sync_refused; /* the server has refused one of them: see parameters/parameter_sync */
 	/* A reference: what they set if that is not what the client has now; NULL: it is. */
 	struct parameters *sync_target;

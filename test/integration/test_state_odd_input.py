@@ -424,6 +424,7 @@ ODD_SESSIONS = [
     "SET max_parallel_workers_per_gather = 4",
     "SET statement_timeout = '200ms'",
     "SET idle_in_transaction_session_timeout = 1",
+    "SET lock_timeout = 1",
 ]
 
 
@@ -436,6 +437,44 @@ def test_the_query_works_in_an_odd_session(trio, sql):
         assert real(two, "work_mem") == "4MB"
         assert real(one, "work_mem") == "77MB"
     assert real(one, "work_mem") == "77MB"
+
+
+SHORT_LIMITS = [
+    "SET statement_timeout = 1",
+    "SET statement_timeout = '1ms'; SELECT 1",
+    "DO $$ BEGIN PERFORM set_config('statement_timeout', '1ms', false); END $$",
+    "SELECT set_config('statement_timeout', '1', false), set_config('lock_timeout', '1', false)",
+]
+
+
+@pytest.mark.parametrize("sql", SHORT_LIMITS)
+def test_a_client_with_a_short_time_limit_stays_connected(pair, sql):
+    one, two = pair
+    one.query(sql)
+    asked = 0
+    for number in range(10):
+        # The limit is the client's own: it may end the client's statements, and no others.
+        try:
+            one.query(f"SELECT set_config('app.tenant', '{number}', false)")
+            asked = number
+        except ServerError as error:
+            assert error.sqlstate == "57014"
+        assert current(two, "statement_timeout") == "0"
+        assert current(two, "app.tenant") == ""
+    for _ in range(50):
+        try:
+            assert current(one, "statement_timeout") == "1ms"
+            assert current(one, "app.tenant") == str(asked)
+            break
+        except ServerError as error:
+            assert error.sqlstate == "57014"
+    for _ in range(50):
+        try:
+            one.query("RESET ALL")
+            break
+        except ServerError as error:
+            assert error.sqlstate == "57014"
+    assert current(one, "statement_timeout") == "0"
 
 
 def test_a_deferrable_session_does_not_wait_for_the_transactions_of_others(trio, stage):

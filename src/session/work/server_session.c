@@ -23,6 +23,8 @@ static void end_question(struct server_link *server)
 	struct client_link *client = server->asked_for;
 
 	switch (question_done(server)) {
+	case QUESTION_AGAIN:
+		return;
 	case QUESTION_RESET:
 		server->suspected |= TOPICS_ALL;
 		return_to_pool(server);
