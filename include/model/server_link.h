@@ -171,6 +171,7 @@ struct server_link {
 	/* ASKING: questions that a time limit of the client has ended; the last one was ended. */
 	uint8_t timed_out;
 	bool times_out;
+	bool too_large; /* the answer is longer than a set of parameters can be */
 	bool sync_refused; /* the server has refused one of them: see parameters/parameter_sync */
 	/* A reference: what they set if that is not what the client has now; NULL: it is. */
 	struct parameters *sync_target;

@@ -199,29 +199,49 @@ def test_names_that_are_not_known_reach_no_other_client(pair, sql, name):
     assert current(two, name) == ""
 
 
-@pytest.mark.parametrize("length", [1, 8000, 60_000, 70_000, 1_000_000])
-def test_values_of_any_length_reach_no_other_client(pair, length):
+@pytest.mark.parametrize("length", [1, 8000, 60_000, 70_000, 900_000])
+def test_values_of_any_length_follow(pair, length):
     one, two = pair
     one.query(f"SET app.tenant = '{'x' * length}'")
     assert current(two, "app.tenant") == ""
-    if length <= 60_000:
-        assert len(current(one, "app.tenant")) == length
-        assert current(two, "app.tenant") == ""
+    assert len(current(one, "app.tenant")) == length
+    # The server is asked for all settings of the client.
+    one.query("SELECT set_config('app.other', '\u00c4' || repeat('\U0001f600', 40000), false)")
+    assert current(two, "app.other") == ""
+    assert one.value("SELECT length(current_setting('app.other'))") == "40001"
+    assert one.value("SELECT md5(current_setting('app.tenant')) = md5(repeat('x', %d))" % length) == "t"
+    assert current(two, "app.tenant") == ""
 
 
-@pytest.mark.parametrize("count", [50, 100])
-def test_any_number_of_settings_reaches_no_other_client(pair, count):
+def test_a_value_that_is_too_long_to_follow_closes_the_client(pair):
+    one, two = pair
+    one.query("SELECT set_config('app.tenant', repeat('x', 2000000), false)")
+    assert current(two, "app.tenant") == ""
+    assert one.fatal().is_("FATAL", "54000", "client has set more parameters than can follow it")
+    one = two
+    one.query(f"SET app.tenant = '{'x' * 1_200_000}'")
+    assert one.fatal().sqlstate == "54000"
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("count", [50, 100, 900])
+def test_any_number_of_settings_follows(pair, count, together):
     one, two = pair
     sets = [f"SET app.setting_{number} = '{number}'" for number in range(count)]
     names = [f"app.setting_{number}" for number in range(count)]
     look = "SELECT " + ", ".join(f"current_setting('{name}', true)" for name in names)
-    if count <= 50:
-        for sql in sets:
-            one.query(sql)
+    for sql in ["; ".join(sets)] if together else sets:
+        one.query(sql)
+    for _ in range(2):
+        assert not any(two.query(look).rows[0])
         assert one.query(look).rows[0] == tuple(map(str, range(count)))
-    else:
-        one.query("; ".join(sets))
-    assert not any(two.query(look).rows[0])
+
+
+def test_too_many_settings_close_the_client(pair):
+    one, two = pair
+    one.query("; ".join(f"SET app.setting_{number} = '{number}'" for number in range(1200)))
+    assert one.fatal().sqlstate == "54000"
+    assert current(two, "app.setting_1") == ""
 
 
 def test_a_text_of_a_hundred_megabytes_hides_no_set(pair):

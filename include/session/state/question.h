@@ -29,6 +29,7 @@ enum question_result {
 	QUESTION_RESET, /* something is left that the client does not keep */
 	QUESTION_HANDED, /* it only listens, and the listening server takes that: see notify/handoff */
 	QUESTION_PINS, /* it stays with its client, which it is PAIRED with again */
+	QUESTION_TOO_LARGE, /* the client has set more than a set of parameters can have */
 	QUESTION_AGAIN, /* a time limit of the client has ended the query: it was sent again */
 	/* It could not answer: it must be closed, and so is its client, which is still held. */
 	QUESTION_FAILED,

@@ -3,8 +3,32 @@
 #include "session/notify/delivery.h"
 #include "session/relay/relay_rules.h"
 #include "wire/message.h"
+#include "wire/parameters.h"
 #include "wire/report.h"
 #include "wire/row.h"
+
+/* Longest answer that is kept: a set of parameters cannot have more. */
+enum { ANSWER_MAX = PARAMETERS_SIZE_MAX };
+
+/* Append the value; a piece of one follows the piece before it. */
+static void keep(struct server_link *server, const struct row_value values[3])
+{
+	const bool is_piece = *values[0].data == 's';
+	struct buffer *answer = &server->kept;
+
+	if (answer->length + values[1].length + values[2].length > ANSWER_MAX)
+		server->too_large = true;
+	if (server->too_large || (is_piece && answer->length == 0)) {
+		answer->failed = true;
+		return;
+	}
+	if (is_piece)
+		answer->length--; /* the NUL */
+	for (int i = is_piece ? 2 : 0; i < 3; i++) {
+		buffer_append(answer, values[i].data, values[i].length);
+		buffer_append(answer, "", 1);
+	}
+}
 
 /*
  * Keep the letter, the name and the value, each with a NUL. A value of NULL is none. The row of a
@@ -29,10 +53,8 @@ static enum verdict judge_row(struct relay_run *run)
 		answer->failed = true;
 		return RELAY_DROP;
 	}
-	for (int i = 0; values[2].data && i < 3; i++) {
-		buffer_append(answer, values[i].data, values[i].length);
-		buffer_append(answer, "", 1);
-	}
+	if (values[2].data)
+		keep(run->server, values);
 	return RELAY_DROP;
 }
 

@@ -7,8 +7,8 @@
 #include "wire/parameter_values.h"
 #include "wire/session_command.h"
 
-/* Memory for the changes of one transaction. */
-enum { CHANGES_SIZE_MAX = 64 * 1024 };
+/* Memory for the changes of one transaction: more than a set can have does not count. */
+enum { CHANGES_SIZE_MAX = PARAMETERS_SIZE_MAX };
 
 /* --- a plain SET -------------------------------------------------------------------------- */
 

@@ -19,6 +19,18 @@ enum { QUESTIONS_MAX = 20 };
 /* --- the query ---------------------------------------------------------------------------- */
 
 /*
+ * A row that is too long is not read whole. So a long value is returned in pieces: rows with the
+ * letter `s` go on with the value of the row before. A character has at most 4 bytes.
+ */
+#define PIECES_BEGIN                                                                           \
+	"SELECT pg_catalog.substr('Ss', LEAST(piece, 1) OPERATOR(pg_catalog.+) 1, 1), name,"   \
+	" pg_catalog.substr(value,"                                                            \
+	" piece OPERATOR(pg_catalog.*) 15000 OPERATOR(pg_catalog.+) 1, 15000) FROM ("
+#define PIECES_END                                                                             \
+	") AS given (name, value), pg_catalog.generate_series(0,"                              \
+	" pg_catalog.length(value) OPERATOR(pg_catalog./) 15000) AS piece"
+
+/*
  * Each part returns a letter, a name and a value. All names are qualified, so that neither the
  * search_path nor objects of the client can stand in for those of the system.
  */
@@ -29,8 +41,9 @@ static const struct part {
 } parts[] = {
 	/* The role and custom settings are not in pg_settings. */
 	{TOPIC_SETTINGS, 'S',
-		"SELECT 'S', pg_catalog.lower(name), setting FROM pg_catalog.pg_settings"
-		" WHERE source OPERATOR(pg_catalog.=) 'session'"
+		PIECES_BEGIN
+		"SELECT pg_catalog.lower(name), setting FROM pg_catalog.pg_settings"
+		" WHERE source OPERATOR(pg_catalog.=) 'session'" PIECES_END
 		" UNION ALL SELECT 'S', 'role', CASE WHEN pg_catalog.current_setting('role')"
 		" OPERATOR(pg_catalog.<>) 'none' THEN pg_catalog.current_setting('role') END"},
 	/* 2615 is pg_namespace: every object in a schema depends on that. */
@@ -63,15 +76,19 @@ enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
 
 static void write_custom_names(const struct client_link *client, struct buffer *sql)
 {
-	const char *name;
+	const char *name, *join = " UNION ALL " PIECES_BEGIN "VALUES (";
 
-	for (name = client->custom_names; name && *name; name += strlen(name) + 1) {
-		buffer_printf(sql, " UNION ALL SELECT 'S', ");
+	if (!client->custom_names || client->custom_names[0] == '\0')
+		return;
+	for (name = client->custom_names; *name; name += strlen(name) + 1) {
+		buffer_printf(sql, "%s", join);
 		sql_append_literal(sql, name);
 		buffer_printf(sql, ", pg_catalog.current_setting(");
 		sql_append_literal(sql, name);
-		buffer_printf(sql, ",true)");
+		buffer_printf(sql, ",true))");
+		join = ", (";
 	}
+	buffer_printf(sql, PIECES_END);
 }
 
 static void write_parts(
@@ -184,8 +201,8 @@ static bool write_question(
 		good = add_query(server, &sql, out) && good;
 	}
 	write_parts(client, topics, &sql);
-	buffer_printf(&sql, "%s%s", lifts ? ";COMMIT" : "",
-		topics & TOPIC_UNREAD ? ";RESET ALL" : "");
+	buffer_printf(&sql, "%s%s", lifts ? "; COMMIT" : "",
+		topics & TOPIC_UNREAD ? "; RESET ALL" : "");
 	good = add_query(server, &sql, out) && good;
 	buffer_free(&sql);
 	return good;
@@ -198,7 +215,7 @@ static bool ask(struct server_link *server, const struct client_link *client)
 	const bool good = write_question(server, client, &message);
 
 	buffer_clear(&server->kept);
-	server->times_out = false;
+	server->times_out = server->too_large = false;
 	server->transaction_status = 0;
 	server->unnamed = 0;
 	if (!good || !link_send(&server->link, &message)) {
@@ -334,7 +351,8 @@ static bool take_settings(struct server_link *server, struct client_link *client
 		return false;
 	if (client) {
 		parameter_values_read(client->link.parameters, &wanted);
-		memcpy(wanted.followed, values.followed, sizeof(values.followed));
+		memcpy(wanted.followed, values.followed,
+			values.count * sizeof(values.followed[0]));
 		wanted.count = values.count;
 		if (!add_asked(client, &wanted) ||
 			!link_take_parameters(
@@ -426,9 +444,12 @@ static enum question_result take_answer(struct server_link *server, struct clien
 	session_topics found;
 	const char *name;
 
-	if (server->transaction_status != READY_IDLE || server->kept.failed ||
-		((asked & TOPIC_SETTINGS) && !take_settings(server, client)))
+	if (server->transaction_status == READY_IDLE && server->too_large)
+		return QUESTION_TOO_LARGE;
+	if (server->transaction_status != READY_IDLE || server->kept.failed)
 		return QUESTION_FAILED;
+	if ((asked & TOPIC_SETTINGS) && !take_settings(server, client))
+		return QUESTION_TOO_LARGE;
 	found = found_topics(server, &name) | (asked & TOPIC_LIBRARY) |
 		((session_topics)server->pins & ~asked);
 	server->suspected = 0;
