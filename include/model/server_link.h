@@ -198,6 +198,7 @@ struct server_link {
 	bool awaits_bind : 1;
 	bool owes_messages : 1; /* its client gets queued messages when it has its answer */
 	bool changes_known : 1; /* it has `changes`, unless an error undoes them */
+	bool has_reset : 1; /* its client has run RESET since the server was last asked */
 	unsigned suspected : 8; /* session_topics that its client may have changed */
 	unsigned pins : 8; /* session_topics that it has and that keep it with its client */
 	usec_t pinned_since; /* valid if pins */

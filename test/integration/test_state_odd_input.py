@@ -560,6 +560,25 @@ def test_what_is_of_a_transaction_does_not_follow(stage, new_pooler, sql):
         assert current(one, "transaction_read_only") == "off"
 
 
+@pytest.mark.parametrize("sql", [
+    "RESET ALL", "RESET app.tenant", "SET app.tenant TO DEFAULT", "BEGIN; RESET app.tenant; COMMIT",
+])
+def test_reset_of_a_custom_setting_goes_back_to_the_start(trio, new_pooler, sql):
+    pooler = new_pooler(settings(servers=1))
+    one, two = pooler.client(options="-c app.tenant=red"), pooler.client()
+    one.query("BEGIN")
+    one.query("SET app.tenant = 'blue'")
+    one.query("ROLLBACK")
+    one.query("SELECT set_config('app.tenant', 'green', false)")
+    one.query(sql)
+    assert current(two, "app.tenant") == ""
+    assert current(one, "app.tenant") == "red"
+    # An empty value is a value, too.
+    one.query("SELECT set_config('app.tenant', '', false)")
+    assert current(two, "app.tenant") == ""
+    assert current(one, "app.tenant") == ""
+
+
 # --- clients that go --------------------------------------------------------------------------
 
 

@@ -35,6 +35,8 @@ static bool note_command(struct relay_run *run, const struct session_command *co
 
 	if (command->verb == SESSION_SET_LOCAL)
 		return true;
+	if (command->verb == SESSION_RESET)
+		run->server->has_reset = true;
 	/* SET SESSION AUTHORIZATION changes the role too. */
 	if (command->verb != SESSION_SET || strcmp(name, "session_authorization") == 0)
 		return false;

@@ -327,6 +327,24 @@ static bool add_asked(const struct client_link *client, struct parameter_values 
 	return true;
 }
 
+/*
+ * A custom setting is not in pg_settings, so that RESET leaves an empty value, which does not tell
+ * whether the client has SET it.
+ */
+static void drop_empty_asked(const struct client_link *client, struct parameter_values *values)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < values->count; i++) {
+		const struct followed each = values->followed[i];
+
+		if (each.value[0] != '\0' || !strchr(each.name, '.') || !client->asked ||
+			!parameters_get_followed(client->asked, each.name))
+			values->followed[kept++] = each;
+	}
+	values->count = kept;
+}
+
 /* All were reset behind the answer, but for the identity, which RESET ALL does not change. */
 static void drop_settings(struct parameter_values *values)
 {
@@ -354,6 +372,8 @@ static bool take_settings(struct server_link *server, struct client_link *client
 		memcpy(wanted.followed, values.followed,
 			values.count * sizeof(values.followed[0]));
 		wanted.count = values.count;
+		if (server->has_reset)
+			drop_empty_asked(client, &wanted);
 		if (!add_asked(client, &wanted) ||
 			!link_take_parameters(
 				&client->link, parameter_values_intern(table, &wanted)))
@@ -453,6 +473,7 @@ static enum question_result take_answer(struct server_link *server, struct clien
 	found = found_topics(server, &name) | (asked & TOPIC_LIBRARY) |
 		((session_topics)server->pins & ~asked);
 	server->suspected = 0;
+	server->has_reset = false;
 	if (!client)
 		return found ? QUESTION_RESET : QUESTION_FREE;
 	if (is_refused(server, client, found))
