@@ -275,6 +275,74 @@ def test_memory_stays_flat_over_thousands_of_values(stage, new_pooler):
         assert pooler.memory() - before < 256 * 1024
 
 
+SPELLINGS = [
+    ("statement_timeout", "'2min'"),
+    ("statement_timeout", "'120s'"),
+    ("statement_timeout", "120000"),
+    ("statement_timeout", "'0.25h'"),
+    ("work_mem", "65536"),
+    ("work_mem", "'0x10000'"),
+    ("work_mem", "' 64 MB '"),
+    ("work_mem", "1e5"),
+    ("vacuum_cost_delay", "1.5"),
+    ("vacuum_cost_delay", "'0.0015s'"),
+    ("random_page_cost", "01.10"),
+    ("geqo", "'OFF'"),
+    ("geqo", "0"),
+    ("geqo", "f"),
+    ("extra_float_digits", "-3"),
+    ("DateStyle", "german"),
+    ("DateStyle", "sql, dmy"),
+    ("IntervalStyle", "'ISO_8601'"),
+    ("TimeZone", "'europe/paris'"),
+    ("TimeZone", "-3.5"),
+    ("TimeZone", "INTERVAL '+02:30' HOUR TO MINUTE"),
+    ("client_min_messages", "'WARNING'"),
+    ("search_path", "'a, b'"),
+    ("search_path", "a, \"B c\", '$user', \"d\"\"e\""),
+    ("search_path", "''"),
+    ("search_path", "\"Ä\", ä"),
+    ("default_transaction_isolation", "'repeatable read'"),
+    ("app.tenant", "'it''s'"),
+    ("app.tenant", "E'a\\\\b\\tc\\u00e4\\'d'"),
+    ("app.tenant", "$a$ '\\ $$ $a$"),
+    ("app.tenant", "U&'\\00e4'"),
+    ("app.tenant", "'\\'"),
+    ("app.tenant", "true"),
+    ("app.tenant", "-0.5"),
+    ("app.tenant", "'ünï 日本語 😀'"),
+    ("app.tenant", "'line\nline\r\t'"),
+]
+
+
+@pytest.mark.parametrize("way", ["simple", "extended", "asked", "several"])
+@pytest.mark.parametrize("name, value", SPELLINGS)
+def test_values_follow_with_the_same_meaning(pair, stage, name, value, way):
+    one, two = pair
+    sql = f"SET TIME ZONE {value}" if name == "TimeZone" else f"SET {name} = {value}"
+    look = f"SELECT current_setting('{name}', true)"
+    with stage.connect("main") as direct:
+        usual = direct.execute(look).fetchone()["current_setting"] or ""
+        direct.execute(sql)
+        wanted = direct.execute(look).fetchone()["current_setting"]
+    if way == "simple":
+        one.query(sql)
+    elif way == "extended":
+        one.send(wire.extended(sql) + wire.sync())
+        one.checked()
+    elif way == "asked":
+        one.query("BEGIN")
+        one.query("SAVEPOINT a")
+        one.query(sql)
+        one.query("RELEASE a")
+        one.query("COMMIT")
+    else:
+        one.query(f"{sql}; SELECT 1")
+    for _ in range(2):
+        assert current(two, name) == usual
+        assert current(one, name) == wanted
+
+
 # --- roles and values that a server refuses ---------------------------------------------------
 
 
