@@ -146,7 +146,8 @@ int pool_max_waiters(const struct pool *pool);
 /*
  * Returns whether one more server may be pinned (max_pinned, a number, or a part of pool_size).
  * Below each of the pool's caps at most the same part of the cap may be pinned, in all pools
- * together, and never the last place: or the clients of other pools might wait for ever.
+ * together, and not the last of several places: or the clients of other pools might wait for
+ * ever.
  */
 bool pool_may_pin(const struct pool *pool);
 

@@ -69,8 +69,9 @@ bool pool_may_pin(const struct pool *pool)
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		const unsigned limit = cap_limit(pool, kind);
 		const unsigned pinned = cap_of(pool, kind)->pinned;
+		const bool is_last = pinned > 0 && pinned + 1 >= limit;
 
-		if (limit > 0 && (pinned + 1 >= limit || pinned >= max_pinned_of(pool, limit)))
+		if (limit > 0 && (is_last || pinned >= max_pinned_of(pool, limit)))
 			return false;
 	}
 	return true;
