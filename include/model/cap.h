@@ -40,6 +40,7 @@ struct cap {
 	struct cap_queue waiting; /* pools in order of their load, then of their wait */
 	unsigned servers; /* connections of all its pools, in any state */
 	uint64_t tickets; /* given to pools that waited */
+	unsigned pinned; /* those that stay with a client for its session state (max_pinned) */
 	uint64_t minima; /* sum of min_pool_size of its pools */
 	enum cap_kind kind : 8;
 	bool is_due; /* in registry.caps_due */

@@ -168,6 +168,10 @@ struct server_link {
 	 * connect_query behind them they never reach 0.
 	 */
 	uint16_t sync_resets;
+	/* ASKING: questions that a time limit of the client has ended; the last one was ended. */
+	uint8_t timed_out;
+	bool times_out;
+	bool too_large; /* the answer is longer than a set of parameters can be */
 	bool sync_refused; /* the server has refused one of them: see parameters/parameter_sync */
 	/* A reference: what they set if that is not what the client has now; NULL: it is. */
 	struct parameters *sync_target;
@@ -194,6 +198,7 @@ struct server_link {
 	bool awaits_bind : 1;
 	bool owes_messages : 1; /* its client gets queued messages when it has its answer */
 	bool changes_known : 1; /* it has `changes`, unless an error undoes them */
+	bool has_reset : 1; /* its client has run RESET since the server was last asked */
 	unsigned suspected : 8; /* session_topics that its client may have changed */
 	unsigned pins : 8; /* session_topics that it has and that keep it with its client */
 	usec_t pinned_since; /* valid if pins */

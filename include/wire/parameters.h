@@ -27,13 +27,10 @@
 
 enum {
 	PARAMETERS_MAX = 40, /* tracked names in a table */
-	PARAMETERS_FOLLOWED_MAX = 64, /* followed names in one set */
+	PARAMETERS_FOLLOWED_MAX = 1000, /* followed names in one set */
 	PARAMETER_NAME_SIZE = 64, /* PostgreSQL's limit for names, NUL included */
-	/*
-	 * Largest size of a set in bytes: the contents of a startup message, and some values
-	 * of our own.
-	 */
-	PARAMETERS_SIZE_MAX = 66 * 1024,
+	/* Largest size of a set in bytes: no honest client comes near it. */
+	PARAMETERS_SIZE_MAX = 1100 * 1024,
 };
 
 struct parameter_table;

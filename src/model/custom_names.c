@@ -7,9 +7,6 @@
 #include "model/client_link.h"
 #include "wire/parameters.h"
 
-/* Memory for the names of one client. */
-enum { NAMES_SIZE_MAX = 64 * PARAMETER_NAME_SIZE };
-
 size_t custom_names_size(const char *names)
 {
 	size_t size = 0;
@@ -19,24 +16,30 @@ size_t custom_names_size(const char *names)
 	return size;
 }
 
-static bool has_name(const char *names, const char *name)
+static bool has_name(const char *names, const char *name, unsigned *count)
 {
+	*count = 0;
 	for (; names && *names; names += strlen(names) + 1) {
 		if (strcmp(names, name) == 0)
 			return true;
+		++*count;
 	}
 	return false;
 }
 
 static bool add_name(struct client_link *client, const char *name)
 {
-	const size_t before = custom_names_size(client->custom_names), size = strlen(name) + 1;
+	const size_t size = strlen(name) + 1;
+	unsigned count;
+	size_t before;
 	char *names;
 
-	if (has_name(client->custom_names, name))
+	if (has_name(client->custom_names, name, &count))
 		return true;
-	if (before + size >= NAMES_SIZE_MAX)
+	/* A client that has set all of these has set too many. */
+	if (count > PARAMETERS_FOLLOWED_MAX + PARAMETERS_MAX)
 		return false;
+	before = custom_names_size(client->custom_names);
 	names = realloc(client->custom_names, before + size + 1);
 	if (!names)
 		return false;

@@ -308,10 +308,14 @@ int parameters_difference(const struct parameters *client, const struct paramete
 	const struct session_start *start, struct buffer *sql)
 {
 	const size_t before = sql->length;
-	struct batch batch = {.table = parameters_table(client), .sql = sql};
+	struct batch batch; /* the values are not cleared: there is room for many */
 
 	if (client == server)
 		return 0;
+	batch.table = parameters_table(client);
+	batch.sql = sql;
+	batch.reset_done = false;
+	batch.count = 0;
 	CHECK(parameter_count(batch.table) == parameter_count(parameters_table(server)));
 	read_sets(&batch, client, server, start->usual);
 	if (!differ(&batch))

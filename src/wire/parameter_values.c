@@ -9,22 +9,29 @@
 
 const char *const parameter_identity[PARAMETER_IDENTITIES] = {"role", "session_authorization"};
 
-/* Searched from the end: lists are short, and names mostly arrive in order. */
+/* Names mostly arrive in order. */
 unsigned parameter_values_place(
 	const struct parameter_values *values, const char *name, bool *present)
 {
-	unsigned place = values->count;
+	unsigned low = 0, high = values->count;
 
 	*present = false;
-	while (place > 0 && !*present) {
-		const int order = strcmp(values->followed[place - 1].name, name);
+	if (high > 0 && strcmp(values->followed[high - 1].name, name) < 0)
+		return high;
+	while (low < high) {
+		const unsigned middle = (low + high) / 2;
+		const int order = strcmp(values->followed[middle].name, name);
 
+		if (order == 0) {
+			*present = true;
+			return middle;
+		}
 		if (order < 0)
-			break;
-		*present = order == 0;
-		place--;
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return place;
+	return low;
 }
 
 bool parameter_values_follow(

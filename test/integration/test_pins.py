@@ -112,6 +112,29 @@ def test_a_client_beyond_max_pinned_is_warned_and_its_server_reset(pool):
     assert len(pool.show("PINS")) == 1
 
 
+@pytest.mark.setting("max_pinned")
+@pytest.mark.parametrize("max_pinned, limit, pins", [("50%", 2, 1), (5, 2, 1), ("50%", 3, 1), (5, 3, 2)])
+def test_pins_leave_room_below_a_limit_that_pools_share(new_pooler, max_pinned, limit, pins):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 10, "max_pinned": max_pinned,
+         "query_wait_timeout": 5},
+        databases={"main": {"max_db_connections": limit}})
+    clients = [pooler.client(), pooler.client(), pooler.client(), pooler.client(user="bob")]
+    for client in clients:
+        client.query("CREATE TEMP TABLE t (a int)")
+        client.query("SELECT 1")
+    assert len(pooler.show("PINS")) == pins
+    # A client of the other pool is served.
+    assert pooler.client(user="bob").value("SELECT current_user") == "bob"
+    for client in clients:
+        client.query("DROP TABLE IF EXISTS t")
+        client.query("SELECT 1")
+    assert pooler.show("PINS") == []
+    clients[3].query("CREATE TEMP TABLE t (a int)")
+    clients[3].query("SELECT 1")
+    assert len(pooler.show("PINS")) == 1
+
+
 @pytest.mark.setting("max_pinned_time")
 def test_a_pin_ends_after_max_pinned_time_in_use_or_not(new_pooler):
     pooler = new_pooler({

@@ -76,6 +76,18 @@ def test_a_setting_ends_with_reset(pair):
         assert client.value("SHOW work_mem") == "4MB"
 
 
+def test_a_check_of_startup_parameters_runs_as_the_user_of_the_pool(new_pooler, cluster):
+    cluster.sql("GRANT bob TO app")
+    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1})
+    one = pooler.client()
+    one.query("SET ROLE bob")
+    other = pooler.client(search_path="one, two", work_mem="5MB")
+    assert other.value("SELECT current_user") == "app"
+    assert other.value("SHOW work_mem") == "5MB"
+    assert one.value("SELECT current_user") == "bob"
+    cluster.sql("REVOKE bob FROM app")
+
+
 def test_messages_right_behind_a_set_wait_for_the_answer(pair):
     one, two = pair
     one.send(wire.query("SET work_mem = '77MB'") + wire.query("SHOW work_mem") + wire.query("SELECT 1"))

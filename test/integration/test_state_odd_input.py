@@ -199,29 +199,49 @@ def test_names_that_are_not_known_reach_no_other_client(pair, sql, name):
     assert current(two, name) == ""
 
 
-@pytest.mark.parametrize("length", [1, 8000, 60_000, 70_000, 1_000_000])
-def test_values_of_any_length_reach_no_other_client(pair, length):
+@pytest.mark.parametrize("length", [1, 8000, 60_000, 70_000, 900_000])
+def test_values_of_any_length_follow(pair, length):
     one, two = pair
     one.query(f"SET app.tenant = '{'x' * length}'")
     assert current(two, "app.tenant") == ""
-    if length <= 60_000:
-        assert len(current(one, "app.tenant")) == length
-        assert current(two, "app.tenant") == ""
+    assert len(current(one, "app.tenant")) == length
+    # The server is asked for all settings of the client.
+    one.query("SELECT set_config('app.other', '\u00c4' || repeat('\U0001f600', 40000), false)")
+    assert current(two, "app.other") == ""
+    assert one.value("SELECT length(current_setting('app.other'))") == "40001"
+    assert one.value("SELECT md5(current_setting('app.tenant')) = md5(repeat('x', %d))" % length) == "t"
+    assert current(two, "app.tenant") == ""
 
 
-@pytest.mark.parametrize("count", [50, 100])
-def test_any_number_of_settings_reaches_no_other_client(pair, count):
+def test_a_value_that_is_too_long_to_follow_closes_the_client(pair):
+    one, two = pair
+    one.query("SELECT set_config('app.tenant', repeat('x', 2000000), false)")
+    assert current(two, "app.tenant") == ""
+    assert one.fatal().is_("FATAL", "54000", "client has set more parameters than can follow it")
+    one = two
+    one.query(f"SET app.tenant = '{'x' * 1_200_000}'")
+    assert one.fatal().sqlstate == "54000"
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("count", [50, 100, 900])
+def test_any_number_of_settings_follows(pair, count, together):
     one, two = pair
     sets = [f"SET app.setting_{number} = '{number}'" for number in range(count)]
     names = [f"app.setting_{number}" for number in range(count)]
     look = "SELECT " + ", ".join(f"current_setting('{name}', true)" for name in names)
-    if count <= 50:
-        for sql in sets:
-            one.query(sql)
+    for sql in ["; ".join(sets)] if together else sets:
+        one.query(sql)
+    for _ in range(2):
+        assert not any(two.query(look).rows[0])
         assert one.query(look).rows[0] == tuple(map(str, range(count)))
-    else:
-        one.query("; ".join(sets))
-    assert not any(two.query(look).rows[0])
+
+
+def test_too_many_settings_close_the_client(pair):
+    one, two = pair
+    one.query("; ".join(f"SET app.setting_{number} = '{number}'" for number in range(1200)))
+    assert one.fatal().sqlstate == "54000"
+    assert current(two, "app.setting_1") == ""
 
 
 def test_a_text_of_a_hundred_megabytes_hides_no_set(pair):
@@ -253,6 +273,74 @@ def test_memory_stays_flat_over_thousands_of_values(stage, new_pooler):
     assert current(clients[0], "app.tenant") == "value 14999"
     if not is_sanitized():
         assert pooler.memory() - before < 256 * 1024
+
+
+SPELLINGS = [
+    ("statement_timeout", "'2min'"),
+    ("statement_timeout", "'120s'"),
+    ("statement_timeout", "120000"),
+    ("statement_timeout", "'0.25h'"),
+    ("work_mem", "65536"),
+    ("work_mem", "'0x10000'"),
+    ("work_mem", "' 64 MB '"),
+    ("work_mem", "1e5"),
+    ("vacuum_cost_delay", "1.5"),
+    ("vacuum_cost_delay", "'0.0015s'"),
+    ("random_page_cost", "01.10"),
+    ("geqo", "'OFF'"),
+    ("geqo", "0"),
+    ("geqo", "f"),
+    ("extra_float_digits", "-3"),
+    ("DateStyle", "german"),
+    ("DateStyle", "sql, dmy"),
+    ("IntervalStyle", "'ISO_8601'"),
+    ("TimeZone", "'europe/paris'"),
+    ("TimeZone", "-3.5"),
+    ("TimeZone", "INTERVAL '+02:30' HOUR TO MINUTE"),
+    ("client_min_messages", "'WARNING'"),
+    ("search_path", "'a, b'"),
+    ("search_path", "a, \"B c\", '$user', \"d\"\"e\""),
+    ("search_path", "''"),
+    ("search_path", "\"Ä\", ä"),
+    ("default_transaction_isolation", "'repeatable read'"),
+    ("app.tenant", "'it''s'"),
+    ("app.tenant", "E'a\\\\b\\tc\\u00e4\\'d'"),
+    ("app.tenant", "$a$ '\\ $$ $a$"),
+    ("app.tenant", "U&'\\00e4'"),
+    ("app.tenant", "'\\'"),
+    ("app.tenant", "true"),
+    ("app.tenant", "-0.5"),
+    ("app.tenant", "'ünï 日本語 😀'"),
+    ("app.tenant", "'line\nline\r\t'"),
+]
+
+
+@pytest.mark.parametrize("way", ["simple", "extended", "asked", "several"])
+@pytest.mark.parametrize("name, value", SPELLINGS)
+def test_values_follow_with_the_same_meaning(pair, stage, name, value, way):
+    one, two = pair
+    sql = f"SET TIME ZONE {value}" if name == "TimeZone" else f"SET {name} = {value}"
+    look = f"SELECT current_setting('{name}', true)"
+    with stage.connect("main") as direct:
+        usual = direct.execute(look).fetchone()["current_setting"] or ""
+        direct.execute(sql)
+        wanted = direct.execute(look).fetchone()["current_setting"]
+    if way == "simple":
+        one.query(sql)
+    elif way == "extended":
+        one.send(wire.extended(sql) + wire.sync())
+        one.checked()
+    elif way == "asked":
+        one.query("BEGIN")
+        one.query("SAVEPOINT a")
+        one.query(sql)
+        one.query("RELEASE a")
+        one.query("COMMIT")
+    else:
+        one.query(f"{sql}; SELECT 1")
+    for _ in range(2):
+        assert current(two, name) == usual
+        assert current(one, name) == wanted
 
 
 # --- roles and values that a server refuses ---------------------------------------------------
@@ -424,6 +512,7 @@ ODD_SESSIONS = [
     "SET max_parallel_workers_per_gather = 4",
     "SET statement_timeout = '200ms'",
     "SET idle_in_transaction_session_timeout = 1",
+    "SET lock_timeout = 1",
 ]
 
 
@@ -436,6 +525,44 @@ def test_the_query_works_in_an_odd_session(trio, sql):
         assert real(two, "work_mem") == "4MB"
         assert real(one, "work_mem") == "77MB"
     assert real(one, "work_mem") == "77MB"
+
+
+SHORT_LIMITS = [
+    "SET statement_timeout = 1",
+    "SET statement_timeout = '1ms'; SELECT 1",
+    "DO $$ BEGIN PERFORM set_config('statement_timeout', '1ms', false); END $$",
+    "SELECT set_config('statement_timeout', '1', false), set_config('lock_timeout', '1', false)",
+]
+
+
+@pytest.mark.parametrize("sql", SHORT_LIMITS)
+def test_a_client_with_a_short_time_limit_stays_connected(pair, sql):
+    one, two = pair
+    one.query(sql)
+    asked = 0
+    for number in range(10):
+        # The limit is the client's own: it may end the client's statements, and no others.
+        try:
+            one.query(f"SELECT set_config('app.tenant', '{number}', false)")
+            asked = number
+        except ServerError as error:
+            assert error.sqlstate == "57014"
+        assert current(two, "statement_timeout") == "0"
+        assert current(two, "app.tenant") == ""
+    for _ in range(50):
+        try:
+            assert current(one, "statement_timeout") == "1ms"
+            assert current(one, "app.tenant") == str(asked)
+            break
+        except ServerError as error:
+            assert error.sqlstate == "57014"
+    for _ in range(50):
+        try:
+            one.query("RESET ALL")
+            break
+        except ServerError as error:
+            assert error.sqlstate == "57014"
+    assert current(one, "statement_timeout") == "0"
 
 
 def test_a_deferrable_session_does_not_wait_for_the_transactions_of_others(trio, stage):
@@ -499,6 +626,25 @@ def test_what_is_of_a_transaction_does_not_follow(stage, new_pooler, sql):
             assert current(client, "transaction_isolation") == "read committed"
     with held(two):
         assert current(one, "transaction_read_only") == "off"
+
+
+@pytest.mark.parametrize("sql", [
+    "RESET ALL", "RESET app.tenant", "SET app.tenant TO DEFAULT", "BEGIN; RESET app.tenant; COMMIT",
+])
+def test_reset_of_a_custom_setting_goes_back_to_the_start(trio, new_pooler, sql):
+    pooler = new_pooler(settings(servers=1))
+    one, two = pooler.client(options="-c app.tenant=red"), pooler.client()
+    one.query("BEGIN")
+    one.query("SET app.tenant = 'blue'")
+    one.query("ROLLBACK")
+    one.query("SELECT set_config('app.tenant', 'green', false)")
+    one.query(sql)
+    assert current(two, "app.tenant") == ""
+    assert current(one, "app.tenant") == "red"
+    # An empty value is a value, too.
+    one.query("SELECT set_config('app.tenant', '', false)")
+    assert current(two, "app.tenant") == ""
+    assert current(one, "app.tenant") == ""
 
 
 # --- clients that go --------------------------------------------------------------------------

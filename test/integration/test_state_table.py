@@ -35,10 +35,6 @@ EXPECTED_FAILURES = {
     'SELECT U&"set\\005fconfig"': ESCAPED,
     'SELECT U&"set!005fconfig" UESCAPE': ESCAPED,
 }
-IN_TRANSACTION_MODE = {
-    "SET over a custom setting of the start":
-        "RESET ALL takes away the value of the start if the SET before was rolled back",
-}
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +92,7 @@ def check(request, place, kind, number, failures):
 
 @pytest.mark.parametrize("kind, number", ROWS)
 def test_state_follows_its_client(request, pooled, kind, number):
-    check(request, pooled, kind, number, EXPECTED_FAILURES | IN_TRANSACTION_MODE)
+    check(request, pooled, kind, number, EXPECTED_FAILURES)
 
 
 @pytest.mark.parametrize("kind, number", [row for row in ROWS if not row.values[0].in_block])
@@ -110,4 +106,4 @@ def test_the_table_is_true_of_postgresql(request, direct, kind, number):
 
 
 def test_expected_failures_name_kinds():
-    assert set(EXPECTED_FAILURES | IN_TRANSACTION_MODE) <= {kind.name for kind in KINDS}
+    assert set(EXPECTED_FAILURES) <= {kind.name for kind in KINDS}

@@ -6,6 +6,10 @@
  *
  * The client has its ReadyForQuery by then. If its next message comes before the answer, this
  * waits for it.
+ *
+ * A time limit that the client has set in the session (statement_timeout) must not end the query.
+ * If the client is known to have one, or the query was ended by one, a short query before it begins
+ * a transaction, returns the limits, and lifts them up to the end of that transaction.
  */
 #ifndef PGUSHER_SESSION_STATE_QUESTION_H
 #define PGUSHER_SESSION_STATE_QUESTION_H
@@ -25,6 +29,8 @@ enum question_result {
 	QUESTION_RESET, /* something is left that the client does not keep */
 	QUESTION_HANDED, /* it only listens, and the listening server takes that: see notify/handoff */
 	QUESTION_PINS, /* it stays with its client, which it is PAIRED with again */
+	QUESTION_TOO_LARGE, /* the client has set more than a set of parameters can have */
+	QUESTION_AGAIN, /* a time limit of the client has ended the query: it was sent again */
 	/* It could not answer: it must be closed, and so is its client, which is still held. */
 	QUESTION_FAILED,
 };

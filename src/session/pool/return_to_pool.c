@@ -95,7 +95,7 @@ static __attribute__((noinline)) void discard_all(struct server_link *server)
 static void forget_state(struct server_link *server)
 {
 	server->suspected = 0;
-	server->changes_known = false;
+	server->changes_known = server->has_reset = false;
 	buffer_free(&server->changes);
 }
 

@@ -3,13 +3,42 @@
 #include "session/notify/delivery.h"
 #include "session/relay/relay_rules.h"
 #include "wire/message.h"
+#include "wire/parameters.h"
+#include "wire/report.h"
 #include "wire/row.h"
 
-/* Keep the letter, the name and the value, each with a NUL. A value of NULL is none. */
+/* Longest answer that is kept: a set of parameters cannot have more. */
+enum { ANSWER_MAX = PARAMETERS_SIZE_MAX };
+
+/* Append the value; a piece of one follows the piece before it. */
+static void keep(struct server_link *server, const struct row_value values[3])
+{
+	const bool is_piece = *values[0].data == 's';
+	struct buffer *answer = &server->kept;
+
+	if (answer->length + values[1].length + values[2].length > ANSWER_MAX)
+		server->too_large = true;
+	if (server->too_large || (is_piece && answer->length == 0)) {
+		answer->failed = true;
+		return;
+	}
+	if (is_piece)
+		answer->length--; /* the NUL */
+	for (int i = is_piece ? 2 : 0; i < 3; i++) {
+		buffer_append(answer, values[i].data, values[i].length);
+		buffer_append(answer, "", 1);
+	}
+}
+
+/*
+ * Keep the letter, the name and the value, each with a NUL. A value of NULL is none. The row of a
+ * time limit has what was set instead in addition.
+ */
 static enum verdict judge_row(struct relay_run *run)
 {
 	struct buffer *answer = &run->server->kept;
-	struct row_value values[3];
+	struct row_value values[4];
+	int columns;
 	size_t length;
 	const uint8_t *body;
 
@@ -18,21 +47,30 @@ static enum verdict judge_row(struct relay_run *run)
 		return RELAY_DROP;
 	}
 	body = relay_body(run, &length);
-	if (row_read(body, length, values, 3) != 3 || !values[0].data ||
-		values[0].length != 1 || !values[1].data) {
+	columns = row_read(body, length, values, 4);
+	if ((columns != 3 && columns != 4) || !values[0].data || values[0].length != 1 ||
+		!values[1].data) {
 		answer->failed = true;
 		return RELAY_DROP;
 	}
-	for (int i = 0; values[2].data && i < 3; i++) {
-		buffer_append(answer, values[i].data, values[i].length);
-		buffer_append(answer, "", 1);
-	}
+	if (values[2].data)
+		keep(run->server, values);
 	return RELAY_DROP;
 }
 
 static enum verdict judge_error(struct relay_run *run)
 {
-	run->server->kept.failed = true;
+	struct server_link *server = run->server;
+	struct report report = {0};
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		report_parse(body, length, &report);
+	/* The query behind it is refused for that error. */
+	if (!server->kept.failed)
+		server->times_out = report_is_time_limit(&report);
+	server->kept.failed = true;
 	return RELAY_DROP;
 }
 
@@ -40,8 +78,12 @@ static enum verdict judge_ready(struct relay_run *run)
 {
 	const char status = relay_ready_status(run);
 
-	return status ? relay_end_own(run, status)
-		      : relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	if (!status)
+		return relay_fail(run, failure_of(REASON_BAD_PKT_HEADER));
+	if (run->server->requests.count <= 1)
+		return relay_end_own(run, status);
+	requests_drop(&run->server->requests);
+	return RELAY_DROP;
 }
 
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -50,7 +92,7 @@ const struct relay_rule relay_asked_server[RELAY_TYPES] = {
 	RELAY_EVERY(relay_drop_own),
 	[PQ_NOTIFICATION_RESPONSE] = {delivery_judge_asked, .whole = true},
 	[PQ_DATA_ROW] = {judge_row, .whole = true},
-	[PQ_ERROR_RESPONSE] = {judge_error},
+	[PQ_ERROR_RESPONSE] = {judge_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
 };

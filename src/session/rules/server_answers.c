@@ -195,6 +195,8 @@ static bool note_command(struct relay_run *run)
 	if (server->changes_known && relay_has_tag(run, "ROLLBACK"))
 		changes_doubt(server);
 	note_unlisten(run);
+	if (relay_has_tag(run, "RESET"))
+		server->has_reset = true;
 	if (is_asked(server))
 		suspect(server, run);
 	else if (server->follows && !followed_note_command(run))

@@ -7,8 +7,8 @@
 #include "wire/parameter_values.h"
 #include "wire/session_command.h"
 
-/* Memory for the changes of one transaction. */
-enum { CHANGES_SIZE_MAX = 64 * 1024 };
+/* Memory for the changes of one transaction: more than a set can have does not count. */
+enum { CHANGES_SIZE_MAX = PARAMETERS_SIZE_MAX };
 
 /* --- a plain SET -------------------------------------------------------------------------- */
 
@@ -35,6 +35,8 @@ static bool note_command(struct relay_run *run, const struct session_command *co
 
 	if (command->verb == SESSION_SET_LOCAL)
 		return true;
+	if (command->verb == SESSION_RESET)
+		run->server->has_reset = true;
 	/* SET SESSION AUTHORIZATION changes the role too. */
 	if (command->verb != SESSION_SET || strcmp(name, "session_authorization") == 0)
 		return false;

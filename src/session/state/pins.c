@@ -68,7 +68,7 @@ static void keep_name(struct server_link *server, const char *name)
 void pins_clear(struct server_link *server)
 {
 	if (server->pins)
-		server->link.pool->pinned--;
+		pool_unpin(server->link.pool);
 	server->pins = 0;
 	keep_name(server, NULL);
 }
@@ -100,11 +100,11 @@ bool pins_set(struct server_link *server, struct client_link *client, session_to
 		return false;
 	}
 	if (!server->pins) {
-		if (pool->pinned >= pool_max_pinned(pool)) {
+		if (!pool_may_pin(pool)) {
 			warn(client, topics, "max_pinned is reached");
 			return false;
 		}
-		pool->pinned++;
+		pool_pin(pool);
 		count_pin(pool, topics);
 		server->pinned_since = loop_now(server->link.stream.loop);
 		link_log(&client->link, LEVEL_LOG, "pinned to its server: %s",

@@ -6,14 +6,29 @@
 #include "model/registry.h"
 #include "session/link/close.h"
 #include "session/notify/handoff.h"
-#include "session/relay/own_query.h"
 #include "session/relay/pair.h"
 #include "session/state/pins.h"
 #include "wire/message.h"
 #include "wire/parameter_values.h"
 #include "wire/sql.h"
+#include "wire/writer.h"
+
+/* How often a question may be ended by time limits and asked again. */
+enum { QUESTIONS_MAX = 20 };
 
 /* --- the query ---------------------------------------------------------------------------- */
+
+/*
+ * A row that is too long is not read whole. So a long value is returned in pieces: rows with the
+ * letter `s` go on with the value of the row before. A character has at most 4 bytes.
+ */
+#define PIECES_BEGIN                                                                           \
+	"SELECT pg_catalog.substr('Ss', LEAST(piece, 1) OPERATOR(pg_catalog.+) 1, 1), name,"   \
+	" pg_catalog.substr(value,"                                                            \
+	" piece OPERATOR(pg_catalog.*) 15000 OPERATOR(pg_catalog.+) 1, 15000) FROM ("
+#define PIECES_END                                                                             \
+	") AS given (name, value), pg_catalog.generate_series(0,"                              \
+	" pg_catalog.length(value) OPERATOR(pg_catalog./) 15000) AS piece"
 
 /*
  * Each part returns a letter, a name and a value. All names are qualified, so that neither the
@@ -26,8 +41,9 @@ static const struct part {
 } parts[] = {
 	/* The role and custom settings are not in pg_settings. */
 	{TOPIC_SETTINGS, 'S',
-		"SELECT 'S', pg_catalog.lower(name), setting FROM pg_catalog.pg_settings"
-		" WHERE source OPERATOR(pg_catalog.=) 'session'"
+		PIECES_BEGIN
+		"SELECT pg_catalog.lower(name), setting FROM pg_catalog.pg_settings"
+		" WHERE source OPERATOR(pg_catalog.=) 'session'" PIECES_END
 		" UNION ALL SELECT 'S', 'role', CASE WHEN pg_catalog.current_setting('role')"
 		" OPERATOR(pg_catalog.<>) 'none' THEN pg_catalog.current_setting('role') END"},
 	/* 2615 is pg_namespace: every object in a schema depends on that. */
@@ -60,18 +76,22 @@ enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
 
 static void write_custom_names(const struct client_link *client, struct buffer *sql)
 {
-	const char *name;
+	const char *name, *join = " UNION ALL " PIECES_BEGIN "VALUES (";
 
-	for (name = client->custom_names; name && *name; name += strlen(name) + 1) {
-		buffer_printf(sql, " UNION ALL SELECT 'S', ");
+	if (!client->custom_names || client->custom_names[0] == '\0')
+		return;
+	for (name = client->custom_names; *name; name += strlen(name) + 1) {
+		buffer_printf(sql, "%s", join);
 		sql_append_literal(sql, name);
 		buffer_printf(sql, ", pg_catalog.current_setting(");
 		sql_append_literal(sql, name);
-		buffer_printf(sql, ",true)");
+		buffer_printf(sql, ",true))");
+		join = ", (";
 	}
+	buffer_printf(sql, PIECES_END);
 }
 
-static void write_query(
+static void write_parts(
 	const struct client_link *client, session_topics topics, struct buffer *sql)
 {
 	const char *join = "";
@@ -84,37 +104,148 @@ static void write_query(
 		if (parts[i].topic == TOPIC_SETTINGS)
 			write_custom_names(client, sql);
 	}
-	if (sql->length == 0)
+	if (join[0] == '\0')
 		buffer_printf(sql, "SELECT 'S', 'role', NULL LIMIT 0");
-	if (topics & TOPIC_UNREAD)
-		buffer_printf(sql, "; RESET ALL");
-	buffer_append(sql, "", 1);
+}
+
+/* --- time limits -------------------------------------------------------------------------- */
+
+static const char *const limits[] = {"statement_timeout", "lock_timeout",
+	"idle_in_transaction_session_timeout", "transaction_timeout"};
+
+enum {
+	LIMITS = sizeof(limits) / sizeof(limits[0]),
+	BETWEEN_QUERIES = 2, /* it matters if there is a transaction around the question */
+	/* Old servers do not know transaction_timeout, and a session does not survive it. */
+	LIMITS_TO_TRY = LIMITS - 1,
+};
+
+static bool has_followed(const struct link *link, const char *name)
+{
+	struct parameter_values values;
+	bool found;
+
+	parameter_values_read(link->parameters, &values);
+	parameter_values_place(&values, name, &found);
+	return found;
+}
+
+/* May the session have this limit of its client? */
+static bool is_to_be_lifted(
+	const struct server_link *server, const struct client_link *client, unsigned limit)
+{
+	const struct buffer *changes = &server->changes;
+
+	if (server->timed_out > 0 && limit < LIMITS_TO_TRY)
+		return true;
+	return has_followed(&server->link, limits[limit]) ||
+		has_followed(&client->link, limits[limit]) ||
+		(changes->length > 0 &&
+			memmem(changes->data, changes->length, limits[limit],
+				strlen(limits[limit])) != NULL);
+}
+
+static bool is_limited(const struct server_link *server, const struct client_link *client)
+{
+	for (unsigned i = 0; i < LIMITS; i++) {
+		if (i != BETWEEN_QUERIES && is_to_be_lifted(server, client, i))
+			return true;
+	}
+	return false;
+}
+
+/* Begin a transaction in which the limits are lifted. */
+static void write_lift(
+	const struct server_link *server, const struct client_link *client, struct buffer *sql)
+{
+	const char *join = "BEGIN ISOLATION LEVEL READ COMMITTED;SELECT 'V', ";
+
+	for (unsigned i = 0; i < LIMITS; i++) {
+		if (!is_to_be_lifted(server, client, i))
+			continue;
+		buffer_printf(sql,
+			"%s'%s', pg_catalog.current_setting('%s'),"
+			" pg_catalog.set_config('%s', '0', true)",
+			join, limits[i], limits[i], limits[i]);
+		join = " UNION ALL SELECT 'V', ";
+	}
+}
+
+/* --- sending it --------------------------------------------------------------------------- */
+
+static bool add_query(struct server_link *server, struct buffer *sql, struct buffer *out)
+{
+	const bool good =
+		!sql->failed && requests_add(&server->requests, PQ_QUERY, REQUEST_SWALLOW);
+
+	writer_query_text(out, sql->data, sql->length);
+	buffer_clear(sql);
+	return good && !out->failed;
+}
+
+/* Write all of it. Returns false when out of memory. */
+static bool write_question(
+	struct server_link *server, const struct client_link *client, struct buffer *out)
+{
+	const session_topics topics = (session_topics)server->suspected;
+	struct buffer sql = {0};
+	const bool lifts = is_limited(server, client);
+	bool good = true;
+
+	if (server->timed_out > 0) {
+		buffer_printf(&sql, "ROLLBACK");
+		good = add_query(server, &sql, out);
+	}
+	if (lifts) {
+		write_lift(server, client, &sql);
+		good = add_query(server, &sql, out) && good;
+	}
+	write_parts(client, topics, &sql);
+	buffer_printf(&sql, "%s%s", lifts ? "; COMMIT" : "",
+		topics & TOPIC_UNREAD ? "; RESET ALL" : "");
+	good = add_query(server, &sql, out) && good;
+	buffer_free(&sql);
+	return good;
+}
+
+/* Returns false if the server was closed, because nothing could be sent to it. */
+static bool ask(struct server_link *server, const struct client_link *client)
+{
+	struct buffer message = {0};
+	const bool good = write_question(server, client, &message);
+
+	buffer_clear(&server->kept);
+	server->times_out = server->too_large = false;
+	server->transaction_status = 0;
+	server->unnamed = 0;
+	if (!good || !link_send(&server->link, &message)) {
+		buffer_free(&message);
+		server_close_for(
+			server, good ? REASON_SERVER_CONNECTION_CLOSED : REASON_NO_MEMORY);
+		return false;
+	}
+	server_set_task(server, SERVER_TASK_QUESTION);
+	return true;
 }
 
 void question_begin(struct server_link *server, struct client_link *client)
 {
-	struct buffer sql = {0};
-
 	if (server->suspected & TOPIC_UNREAD)
 		server->suspected |= TOPIC_SETTINGS;
 	/* When nothing else pins it any more, its channels are handed over. */
 	server->suspected |= server->pins & TOPIC_CHANNELS;
-	write_query(client, (session_topics)server->suspected, &sql);
 	server_enter(server, SERVER_ASKING);
 	server->link.request_time = loop_now(server->link.stream.loop);
+	server->asked_for = client;
+	server->timed_out = 0;
+	client->asking = server;
+	client_set_step(client, CLIENT_STEP_ASKED);
+	if (!ask(server, client))
+		return;
 	if (server->suspected & TOPIC_SETTINGS) {
 		server->changes_known = false;
 		buffer_free(&server->changes);
 	}
-	buffer_clear(&server->kept);
-	server->asked_for = client;
-	client->asking = server;
-	client_set_step(client, CLIENT_STEP_ASKED);
-	if (sql.failed)
-		server_close_for(server, REASON_NO_MEMORY);
-	else if (own_query_send(server, (const char *)sql.data))
-		server_set_task(server, SERVER_TASK_QUESTION);
-	buffer_free(&sql);
 }
 
 /* --- settings ----------------------------------------------------------------------------- */
@@ -136,6 +267,24 @@ static bool next_row(const struct buffer *answer, size_t *at, struct row *row)
 	return true;
 }
 
+/* The limits that were lifted have no limit among the settings: these are their values. */
+static void read_limits(const struct server_link *server, struct parameter_values *values)
+{
+	struct row row;
+	size_t at = 0;
+
+	while (next_row(&server->kept, &at, &row)) {
+		bool present;
+		unsigned place;
+
+		if (row.letter != 'V')
+			continue;
+		place = parameter_values_place(values, row.name, &present);
+		if (present)
+			values->followed[place].value = row.value;
+	}
+}
+
 /* Replace the followed values by those of the answer: all that servers do not report. */
 static bool read_settings(const struct server_link *server, struct parameter_values *values)
 {
@@ -154,6 +303,7 @@ static bool read_settings(const struct server_link *server, struct parameter_val
 		if (!parameter_values_follow(values, row.name, row.value))
 			return false;
 	}
+	read_limits(server, values);
 	return true;
 }
 
@@ -175,6 +325,24 @@ static bool add_asked(const struct client_link *client, struct parameter_values 
 			return false;
 	}
 	return true;
+}
+
+/*
+ * A custom setting is not in pg_settings, so that RESET leaves an empty value, which does not tell
+ * whether the client has SET it.
+ */
+static void drop_empty_asked(const struct client_link *client, struct parameter_values *values)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < values->count; i++) {
+		const struct followed each = values->followed[i];
+
+		if (each.value[0] != '\0' || !strchr(each.name, '.') || !client->asked ||
+			!parameters_get_followed(client->asked, each.name))
+			values->followed[kept++] = each;
+	}
+	values->count = kept;
 }
 
 /* All were reset behind the answer, but for the identity, which RESET ALL does not change. */
@@ -201,8 +369,11 @@ static bool take_settings(struct server_link *server, struct client_link *client
 		return false;
 	if (client) {
 		parameter_values_read(client->link.parameters, &wanted);
-		memcpy(wanted.followed, values.followed, sizeof(values.followed));
+		memcpy(wanted.followed, values.followed,
+			values.count * sizeof(values.followed[0]));
 		wanted.count = values.count;
+		if (server->has_reset)
+			drop_empty_asked(client, &wanted);
 		if (!add_asked(client, &wanted) ||
 			!link_take_parameters(
 				&client->link, parameter_values_intern(table, &wanted)))
@@ -293,12 +464,16 @@ static enum question_result take_answer(struct server_link *server, struct clien
 	session_topics found;
 	const char *name;
 
-	if (server->transaction_status != READY_IDLE || server->kept.failed ||
-		((asked & TOPIC_SETTINGS) && !take_settings(server, client)))
+	if (server->transaction_status == READY_IDLE && server->too_large)
+		return QUESTION_TOO_LARGE;
+	if (server->transaction_status != READY_IDLE || server->kept.failed)
 		return QUESTION_FAILED;
+	if ((asked & TOPIC_SETTINGS) && !take_settings(server, client))
+		return QUESTION_TOO_LARGE;
 	found = found_topics(server, &name) | (asked & TOPIC_LIBRARY) |
 		((session_topics)server->pins & ~asked);
 	server->suspected = 0;
+	server->has_reset = false;
 	if (!client)
 		return found ? QUESTION_RESET : QUESTION_FREE;
 	if (is_refused(server, client, found))
@@ -311,11 +486,25 @@ static enum question_result take_answer(struct server_link *server, struct clien
 	return found ? QUESTION_PINS : QUESTION_FREE;
 }
 
+/* A time limit may be over before the first query has lifted it. */
+static bool may_ask_again(const struct server_link *server)
+{
+	return server->asked_for && server->kept.failed && server->times_out &&
+		server->timed_out < QUESTIONS_MAX;
+}
+
 enum question_result question_done(struct server_link *server)
 {
 	struct client_link *client = server->asked_for;
-	const enum question_result result = take_answer(server, client);
+	enum question_result result;
 
+	if (may_ask_again(server)) {
+		server->timed_out++;
+		buffer_free(&server->kept);
+		ask(server, client);
+		return QUESTION_AGAIN;
+	}
+	result = take_answer(server, client);
 	buffer_free(&server->kept);
 	if (result != QUESTION_FAILED)
 		release(server);

@@ -229,7 +229,8 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 		return;
 	}
 	cap_take_server(pool);
-	pool->pinned += server->pins != 0;
+	if (server->pins)
+		pool_pin(pool);
 	server->task = task_of(state, record);
 	server_place(server, state);
 	server->restores = server->task == SERVER_TASK_WATCH_RESET;

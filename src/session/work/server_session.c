@@ -23,6 +23,14 @@ static void end_question(struct server_link *server)
 	struct client_link *client = server->asked_for;
 
 	switch (question_done(server)) {
+	case QUESTION_AGAIN:
+		return;
+	case QUESTION_TOO_LARGE:
+		if (client)
+			client_close_for(client, REASON_SESSION_STATE_TOO_LARGE);
+		server->suspected |= TOPICS_ALL;
+		return_to_pool(server);
+		return;
 	case QUESTION_RESET:
 		server->suspected |= TOPICS_ALL;
 		return_to_pool(server);

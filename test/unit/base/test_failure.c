@@ -201,6 +201,7 @@ static const struct {
 	{"53400", "too many prepared statements (max_prepared_memory)"},
 	{"0A000", "cached plan must not change result type"},
 	{"53200", "out of memory"},
+	{"54000", "client has set more parameters than can follow it"},
 	{"22023", "the server refused a setting of the client"},
 };
 

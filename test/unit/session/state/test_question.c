@@ -210,13 +210,13 @@ static void test_names_of_one_client_are_limited(void **state)
 	for (int i = 0; i < 2000; i++) {
 		snprintf(sql, sizeof(sql), "SELECT set_config('app.name_%d', 'x', false)", i);
 		run_and_be_asked(sql, "SELECT 1");
-		assert_true(strlen(last_query()) < 64 * 1024);
+		assert_true(strlen(last_query()) < 256 * 1024);
 		if (strstr(last_query(), "; RESET ALL"))
 			unread++;
 		end_answer();
 	}
-	/* Some hundred names of this length have room. */
-	assert_in_range(unread, 1000, 1990);
+	/* One more than a set of parameters can have, so that such a client is found. */
+	assert_int_equal(unread, 2000 - PARAMETERS_FOLLOWED_MAX - PARAMETERS_MAX - 1);
 }
 
 /* --- what pins ---------------------------------------------------------------------------- */
@@ -399,7 +399,7 @@ static void test_lengths_of_values_beyond_the_row_close_both(void **state)
 	assert_both_closed();
 }
 
-static void test_more_settings_than_a_set_can_have_close_both(void **state)
+static void test_more_settings_than_a_set_can_have_close_the_client(void **state)
 {
 	char name[32];
 
@@ -410,6 +410,85 @@ static void test_more_settings_than_a_set_can_have_close_both(void **state)
 		send_row("S", name, "1");
 	}
 	end_answer();
+	assert_received(client, "E");
+	assert_string_equal(client->sqlstate, "54000");
+	assert_closed(client);
+	assert_received(server, "Q");
+	assert_string_equal(last_query(), "DISCARD ALL");
+}
+
+static void test_a_long_value_comes_in_pieces(void **state)
+{
+	(void)state;
+	be_asked();
+	send_row("S", "app.name", "one ");
+	send_row("s", "app.name", "two ");
+	send_row("s", "app.name", "three");
+	send_row("S", "app.name_2", "x");
+	end_answer();
+	assert_string_equal(followed(client, "app.name"), "one two three");
+	assert_string_equal(followed(client, "app.name_2"), "x");
+}
+
+static void test_a_piece_without_a_beginning_closes_both(void **state)
+{
+	(void)state;
+	be_asked();
+	send_row("s", "app.name", "one ");
+	end_answer();
+	assert_both_closed();
+}
+
+/* The limit is lifted before the question, and its value is not that of the question. */
+static void test_a_time_limit_of_the_client_is_lifted_before_the_question(void **state)
+{
+	(void)state;
+	run(client, "SET statement_timeout TO '1ms'", "SET");
+	assert_state(server, SERVER_IDLE);
+	run(client, "SELECT set_config('work_mem', $1, false)", "SELECT 1");
+	assert_received(server, "QQ");
+	send_row("V", "statement_timeout", "1ms", "0");
+	send_letters(server, "CZ");
+	send_row("S", "statement_timeout", "0");
+	end_answer();
+	assert_string_equal(followed(client, "statement_timeout"), "1ms");
+	assert_string_equal(followed(server, "statement_timeout"), "1ms");
+	assert_state(server, SERVER_IDLE);
+}
+
+static void test_a_question_that_a_time_limit_ends_is_asked_again(void **state)
+{
+	(void)state;
+	be_asked_for_settings();
+	for (int i = 0; i < 20; i++) {
+		send_error(server, "57014", "canceling statement due to statement timeout");
+		send_letters(server, i > 0 ? "ZZ!" : "Z");
+		assert_received(server, "QQQ");
+	}
+	send_query(client, "mine");
+	send_letters(server, "CZ");
+	send_row("V", "statement_timeout", "1ms", "0");
+	send_letters(server, "CZ");
+	send_row("S", "statement_timeout", "0");
+	end_answer();
+	assert_received(server, "Q");
+	assert_string_equal(last_query(), "mine");
+	send_letters(server, "CZ");
+	assert_received(client, "CZ");
+	assert_string_equal(followed(client, "statement_timeout"), "1ms");
+}
+
+static void test_a_question_that_time_limits_end_too_often_closes_both(void **state)
+{
+	(void)state;
+	be_asked();
+	for (int i = 0; i < 20; i++) {
+		send_error(server, "57014", "canceling statement due to statement timeout");
+		send_letters(server, i > 0 ? "ZZ!" : "Z");
+		assert_received(server, "QQQ");
+	}
+	send_error(server, "57014", "canceling statement due to statement timeout");
+	send_letters(server, "ZZ!");
 	assert_both_closed();
 }
 
@@ -417,7 +496,7 @@ static void test_an_error_closes_both(void **state)
 {
 	(void)state;
 	be_asked();
-	send_error(server, "57014", "canceling statement due to statement timeout");
+	send_error(server, "22023", "no");
 	send_letters(server, "Z");
 	assert_both_closed();
 }
@@ -541,7 +620,12 @@ int main(void)
 		TEST(rows_without_a_name_close_both),
 		TEST(a_row_that_is_longer_than_it_can_be_closes_both),
 		TEST(lengths_of_values_beyond_the_row_close_both),
-		TEST(more_settings_than_a_set_can_have_close_both),
+		TEST(more_settings_than_a_set_can_have_close_the_client),
+		TEST(a_long_value_comes_in_pieces),
+		TEST(a_piece_without_a_beginning_closes_both),
+		TEST(a_time_limit_of_the_client_is_lifted_before_the_question),
+		TEST(a_question_that_a_time_limit_ends_is_asked_again),
+		TEST(a_question_that_time_limits_end_too_often_closes_both),
 		TEST(an_error_closes_both),
 		TEST(an_answer_that_ends_in_a_transaction_closes_both),
 		TEST(a_server_that_breaks_closes_its_client),

@@ -160,6 +160,12 @@ static void on_query(struct sim_postgres *pg, const char *sql)
 {
 	assert_non_null(sql);
 	pg->extended = false;
+	if (sim_postgres_is_lift(sql)) {
+		sim_postgres_drop(pg, "");
+		sim_postgres_lift(pg);
+		ready(pg);
+		return;
+	}
 	if (sim_postgres_is_question(sql)) {
 		sim_postgres_drop(pg, "");
 		sim_postgres_answer_question(pg, sql);

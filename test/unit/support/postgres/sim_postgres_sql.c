@@ -521,7 +521,9 @@ void sim_postgres_end_slow(struct sim_postgres *pg)
 
 bool sim_postgres_is_question(const char *sql)
 {
-	return strncmp(sql + (*sql == '('), "SELECT '", strlen("SELECT '")) == 0;
+	return strncmp(sql + (*sql == '('), "SELECT '", strlen("SELECT '")) == 0 ||
+		strncmp(sql, "SELECT pg_catalog.substr('Ss'",
+			strlen("SELECT pg_catalog.substr('Ss'")) == 0;
 }
 
 /* A row of a letter, a name, and a value or NULL. */
@@ -538,6 +540,22 @@ static void write_finding(
 			writer_bytes(&pg->out, texts[i], strlen(texts[i]));
 	}
 	writer_end(&pg->out, mark);
+}
+
+#define LIFT "BEGIN ISOLATION LEVEL READ COMMITTED;SELECT 'V', 'statement_timeout'"
+
+bool sim_postgres_is_lift(const char *sql)
+{
+	return strncmp(sql, LIFT, strlen(LIFT)) == 0;
+}
+
+void sim_postgres_lift(struct sim_postgres *pg)
+{
+	run_begin(pg, NULL);
+	write_finding(pg, "V", sim_setting_name(SIM_STATEMENT_TIMEOUT),
+		pg->settings.now.value[SIM_STATEMENT_TIMEOUT]);
+	sim_settings_set(&pg->settings, SIM_STATEMENT_TIMEOUT, "0", 1, true);
+	complete(pg, "SELECT");
 }
 
 /* Those of pg_settings that were SET, the role, and custom settings by their names. */
@@ -566,6 +584,8 @@ void sim_postgres_answer_question(struct sim_postgres *pg, const char *sql)
 	if (strstr(sql, "pg_locks") && pg->settings.lock)
 		write_finding(pg, "L", "advisory lock 1", "");
 	complete(pg, "SELECT");
+	if (strstr(sql, "; COMMIT"))
+		run_commit(pg, NULL);
 	if (!strstr(sql, "; RESET ALL"))
 		return;
 	sim_settings_reset_all(&pg->settings);

@@ -23,6 +23,12 @@ void sim_postgres_describe(struct sim_postgres *pg, const char *text, bool whole
 /* The slow statement has ended, with success or because it was interrupted. */
 void sim_postgres_end_slow(struct sim_postgres *pg);
 
+/* Whether this is the pooler's query that lifts statement_timeout before a question. */
+bool sim_postgres_is_lift(const char *sql);
+
+/* Runs it: begins a transaction in which there is no limit. */
+void sim_postgres_lift(struct sim_postgres *pg);
+
 /* The pooler's question for the state of the session, and the answer without its end. */
 bool sim_postgres_is_question(const char *sql);
 void sim_postgres_answer_question(struct sim_postgres *pg, const char *sql);
