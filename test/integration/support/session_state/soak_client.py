@@ -246,6 +246,7 @@ class SoakClient:
     async def _start_anew(self):
         """After trouble, which may come again, it is unknown what was done."""
         while True:
+            epoch = self.run.epoch  # what begins before a RELOAD is as before it
             try:
                 while self.owed > 0:
                     await self._receive(may_fail=ANYTHING)
@@ -256,6 +257,7 @@ class SoakClient:
                 pass
         self.state = State(settings=dict(self.asked))
         self._begin()
+        self.epoch = epoch
 
     # Leaving
 
