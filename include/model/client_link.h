@@ -61,6 +61,7 @@ enum client_step {
 	CLIENT_STEP_FORGETTING, /* its server is to deallocate all statements first */
 	CLIENT_STEP_LISTENING, /* its LISTEN waits for the listening server: see session/notify */
 	CLIENT_STEP_ASKED, /* its last server is asked for its settings, and then it goes on */
+	CLIENT_STEP_HANDED_OVER, /* the process that takes over asks its server before that */
 	CLIENT_STEPS,
 };
 

@@ -127,7 +127,8 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 		(uint32_t)snprintf(statement->name, sizeof(statement->name), "PGBOUNCER_%llu",
 			(unsigned long long)id);
 	memcpy(statement->content, content, length);
-	if (suspicion_may_be_in(content, (const uint8_t *)content + length))
+	if (is_sql_content(content, length) ||
+		suspicion_may_be_in(content, (const uint8_t *)content + length))
 		statement->topics = suspicion_of_text(content, length, false, NULL);
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_content, table->by_content, statement->content, length, hash, statement);

@@ -144,6 +144,22 @@ static const uint8_t *skip_comments(const uint8_t *text, const uint8_t *end)
 	return text;
 }
 
+/* Is pg_settings anywhere in these bytes, in any letter case? */
+static __attribute__((noinline)) bool names_settings(const char *at, const char *end)
+{
+	static const char name[] = "_settings";
+	const char *const begin = at;
+
+	while ((at = memchr(at, '_', (size_t)(end - at))) != NULL) {
+		if (at - begin >= 2 && (size_t)(end - at) >= sizeof(name) - 1 &&
+			strncasecmp(at, name, sizeof(name) - 1) == 0 &&
+			strncasecmp(at - 2, "pg", 2) == 0)
+			return true;
+		at++;
+	}
+	return false;
+}
+
 bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end)
 {
 	if (end > text && *text <= '/')
@@ -154,10 +170,10 @@ bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end)
 	if (((text[0] | 0x20) == 's' && (text[2] | 0x20) == 't') || (text[0] | 0x20) == 'l' ||
 		((text[0] | 0x20) == 'd' && (text[2] | 0x20) == 'c') || text[0] <= '/')
 		return true;
-	/* UNLISTEN; UPDATE of the view of settings. */
-	if ((text[0] | 0x20) == 'u' &&
-		((text[1] | 0x20) == 'n' ||
-			memmem(text, (size_t)(end - text), "pg_settings", 11)))
+	if ((text[0] | 0x20) == 'u' && (text[1] | 0x20) == 'n') /* UNLISTEN */
+		return true;
+	/* UPDATE, EXPLAIN ANALYZE UPDATE, WITH ... UPDATE: these bits are those of e, g, u and w. */
+	if ((text[0] | 0x32) == 'w' && names_settings((const char *)text, (const char *)end))
 		return true;
 	/* Without a final semicolon and the NUL. */
 	if (end - text >= 2 + 16)
@@ -228,6 +244,19 @@ static session_topics note_name(const struct suspicion_names *names, struct text
 		: TOPIC_UNREAD;
 }
 
+/* Is the name here whole, with nothing between its parts? It may be in two quoted ones. */
+static bool has_whole_name(struct text text)
+{
+	skip_white(&text);
+	while (text.at < text.end &&
+		(is_in_name(*text.at) || *text.at == '.' || *text.at == '"'))
+		text.at++;
+	if (text.at > text.begin && text.at[-1] == '.')
+		return false;
+	skip_white(&text);
+	return text.at == text.end || *text.at != '.';
+}
+
 /* Behind SET: its tag will tell that it was run, but not what it has set. */
 static session_topics read_set(const struct suspicion_names *names, struct text text)
 {
@@ -235,7 +264,47 @@ static session_topics read_set(const struct suspicion_names *names, struct text 
 	skip_white(&text);
 	if (is_word(&text, "session"))
 		text.at += strlen("session");
-	return note_name(names, text);
+	return !names || has_whole_name(text) ? note_name(names, text) : TOPIC_UNREAD;
+}
+
+/* Consume a string without escapes, or a parameter. */
+static bool take_argument(struct text *text)
+{
+	const char *from = text->at;
+
+	if (from == text->end || (*from != '\'' && *from != '$'))
+		return false;
+	do
+		text->at++;
+	while (text->at < text->end &&
+		(*from == '$' ? *text->at >= '0' && *text->at <= '9'
+			      : *text->at != '\'' && *text->at != '\\'));
+	if (*from == '$')
+		return text->at - from > 1;
+	return text->at < text->end && *text->at++ == '\'';
+}
+
+/* Consume a cast, if there is one. */
+static void skip_cast(struct text *text)
+{
+	skip_white(text);
+	if (!begins_with(text, "::"))
+		return;
+	text->at += strlen("::");
+	skip_white(text);
+	while (text->at < text->end && is_in_name(*text->at))
+		text->at++;
+	skip_white(text);
+}
+
+/* Is the name as it is written, or bound, and not what an expression makes of it? */
+static bool has_plain_argument(struct text text)
+{
+	skip_white(&text);
+	if (!take_argument(&text))
+		return false;
+	skip_cast(&text);
+	return text.at < text.end && *text.at == ',';
 }
 
 static session_topics read_set_config(const struct suspicion_names *names, struct text text)
@@ -244,6 +313,8 @@ static session_topics read_set_config(const struct suspicion_names *names, struc
 	/* Behind a name in quotes. */
 	if (text.at < text.end && *text.at == '"')
 		text.at++;
+	if (names && !has_plain_argument(text))
+		return TOPIC_SETTINGS | TOPIC_UNREAD;
 	return TOPIC_SETTINGS | note_name(names, text);
 }
 
@@ -274,13 +345,6 @@ static bool is_temporary(const struct text *text)
 	return false;
 }
 
-static bool updates_settings(const struct text *text)
-{
-	static const char name[] = "pg_settings";
-
-	return memmem(text->at, (size_t)(text->end - text->at), name, sizeof(name) - 1) != NULL;
-}
-
 static session_topics topics_here(const struct suspicion_names *names, const struct text *text)
 {
 	switch (*text->at | 0x20) {
@@ -298,7 +362,9 @@ static session_topics topics_here(const struct suspicion_names *names, const str
 		/* A name that is written in escapes; and the view that has a rule for UPDATE. */
 		if (begins_with(text, "u&\""))
 			return TOPICS_ALL;
-		return is_word(text, "update") && updates_settings(text) ? TOPICS_ALL : 0;
+		return is_word(text, "update") && names_settings(text->at, text->end)
+			? TOPICS_ALL
+			: 0;
 	default:
 		return 0;
 	}

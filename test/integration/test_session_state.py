@@ -95,3 +95,37 @@ def test_messages_right_behind_a_set_wait_for_the_answer(pair):
     assert two.value("SHOW work_mem") == "4MB"
     assert one.result().value == "77MB"
     assert one.result().value == "1"
+
+
+@pytest.mark.setting("session_state")
+@pytest.mark.parametrize("before", ["ignore", "warn"])
+def test_what_was_left_before_a_reload_reaches_no_client(new_pooler, before):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "session_state": before})
+    pooler.allow("session_state is warn")
+    one = pooler.client()
+    one.query("SET work_mem = '77MB'")
+    one.query("CREATE TEMP TABLE t (a int)")
+    one.query("SELECT pg_advisory_lock(7)")
+    pooler.settings["session_state"] = "follow"
+    pooler.reload()
+    two = pooler.client()
+    for client in (two, one) if before == "ignore" else (two,):
+        assert client.value("SHOW work_mem") == "4MB"
+        assert client.value(
+            "SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema())"
+            " + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+            " AND pid = pg_backend_pid())") == "0"
+
+
+@pytest.mark.setting("session_state")
+def test_what_was_left_before_a_takeover_reaches_no_client(new_pooler):
+    pooler = new_pooler(
+        {"pool_mode": "transaction", "default_pool_size": 1, "session_state": "ignore"})
+    one = pooler.client()
+    one.query("SET work_mem = '77MB'")
+    pooler.settings["session_state"] = "follow"
+    pooler.write_config()
+    pooler.take_over()
+    for client in (pooler.client(), one):
+        assert client.value("SHOW work_mem") == "4MB"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Many clients on three servers, each with session state of its own: none sees that of another.
+"""Many clients on few servers, each with session state of its own: none sees that of another.
 
 To run longer, or to repeat a failure with the seed that it printed: PGUSHER_STATE_SOAK seconds,
 PGUSHER_STATE_SEED, PGUSHER_STATE_CLIENTS.
@@ -11,16 +11,7 @@ import pytest
 
 from support.servers.pooler import is_sanitized
 from support.session_state import places, soak
-
-# Families of state that do not follow their client yet, and why.
-ASKED = "the RESET ALL of a question, or of a pinned client, takes the settings of its start"
-NOT_YET = {
-    "temporary": ASKED,
-    "locks": ASKED,
-    "cursors": ASKED,
-    "channels": ASKED,
-    "prepared": "a statement prepared by SQL pins, and is lost beyond max_pinned",
-}
+from support.session_state.soak_trouble import Trouble
 
 SECONDS = float(os.environ.get("PGUSHER_STATE_SOAK", 5))
 SEED = os.environ.get("PGUSHER_STATE_SEED")
@@ -41,44 +32,58 @@ def mix(address, **more):
         seed=SEED or os.urandom(4).hex(),
         clients=CLIENTS,
         seconds=SECONDS,
-        patience=120 if is_sanitized() else 40,
-        families=tuple(each for each in soak.FAMILIES if each not in NOT_YET),
+        patience=120 if is_sanitized() else 20,
         **more,
     )
 
 
 @pytest.fixture
-def new_mix(new_pooler, stage):
-    """The mix for a pooler with so many servers: new_mix(servers, max_pinned, **more of the mix)."""
+def new_soaked(new_pooler, stage):
+    """A pooler with so many servers, and its mix: new_soaked(servers, max_pinned, **more of the mix)."""
 
-    def make(servers, max_pinned="50%", **more):
+    def make(servers, max_pinned, **more):
         pooler = new_pooler({
             "pool_mode": "transaction",
             "default_pool_size": servers,
             "max_pinned": max_pinned,
             "query_wait_notify": 0,
-        })
-        return mix(pooler.address, **more)
+        }, cluster=stage)
+        return pooler, mix(pooler.address, **more)
 
     return make
 
 
-def assert_all_was_done(counts):
-    for each in ("transactions", "observations", "killed in a transaction", "DISCARD ALL", "RESET ALL"):
+DONE = ("transactions", "observations", "killed in a transaction", "killed in a COPY",
+        "killed while the server was asked", "DISCARD ALL", "RESET ALL", *soak.FAMILIES)
+
+
+def assert_all_was_done(counts, *more):
+    print(dict(counts))
+    for each in (*DONE, *more):
         assert counts[each] > 0, (each, counts)
 
 
 @pytest.mark.once
-def test_no_client_sees_the_state_of_another(new_mix):
-    assert_all_was_done(soak.run(new_mix(3)))
+@pytest.mark.parametrize("max_pinned", [0, 1, "50%"])
+def test_no_client_sees_the_state_of_another(new_soaked, max_pinned):
+    _, some = new_soaked(4, max_pinned)
+    assert_all_was_done(soak.run(some), "warned")
 
 
 @pytest.mark.once
-def test_no_client_loses_its_state_where_there_are_servers_enough(new_mix):
-    assert_all_was_done(soak.run(new_mix(2 * CLIENTS, "100%", keeps_pinned=True)))
+def test_no_client_loses_its_state_where_there_are_servers_enough(new_soaked):
+    _, some = new_soaked(2 * CLIENTS, "100%", keeps_pinned=True)
+    assert_all_was_done(soak.run(some), "heard")
+
+
+@pytest.mark.once
+def test_no_client_sees_the_state_of_another_in_trouble(new_soaked, stage):
+    pooler, some = new_soaked(4, 2)
+    some.trouble = Trouble(pooler, stage)
+    counts = soak.run(some)
+    assert_all_was_done(counts, "warned", "troubled", "disconnected")
 
 
 @pytest.mark.once
 def test_the_soak_is_true_of_postgresql(stage):
-    counts = soak.run(mix((stage.host, stage.port), keeps_pinned=True))
-    assert_all_was_done(counts)
+    assert_all_was_done(soak.run(mix((stage.host, stage.port), keeps_pinned=True)), "heard")

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from support.clients.raw import ServerError
-from support.session_state import places
+from support.session_state import modes, places
 from support.session_state.kinds import KINDS, SUPERUSER
 from support.session_state.scenario import run
 
@@ -67,6 +67,23 @@ def stated(stage):
         yield place
 
 
+MODES = {
+    "cleaned": {"session_state": "follow", "max_pinned": 0},
+    "pinned and cleaned": {"session_state": "follow", "max_pinned": "50%"},
+    "error": {"session_state": "error"},
+    "warn": {"session_state": "warn"},
+    "ignore": {"session_state": "ignore"},
+}
+
+
+@pytest.fixture(scope="module", params=list(MODES))
+def moded(request, stage):
+    """The pooler in transaction mode, with session_state or max_pinned of its own, and its mode."""
+    with places.pooler(stage, "transaction", **MODES[request.param]) as place:
+        place.pooler.allow("session_state is warn")
+        yield place, request.param
+
+
 @pytest.fixture
 def library(direct):
     """What the kinds of the family `library` load."""
@@ -98,6 +115,20 @@ def test_state_follows_its_client(request, pooled, kind, number):
 @pytest.mark.parametrize("kind, number", [row for row in ROWS if not row.values[0].in_block])
 def test_state_follows_its_client_in_statement_mode(request, stated, kind, number):
     check(request, stated, kind, number, EXPECTED_FAILURES)
+
+
+@pytest.mark.setting("session_state", "max_pinned")
+@pytest.mark.parametrize("kind, number", ROWS)
+def test_state_reaches_no_other_where_it_is_not_kept(request, moded, kind, number):
+    place, mode = moded
+    everywhere = modes.kinds_that_follow_everywhere()
+    if kind.name in EXPECTED_FAILURES | IN_TRANSACTION_MODE or (
+            mode == "ignore" and kind not in everywhere):
+        pytest.skip("not tracked")
+    if kind.family == "library":
+        request.getfixturevalue("library")
+    row = modes.Row(place, kind, mode, number, WHOLE)
+    assert not row.run() and row.checks, "\n".join(row.faults)
 
 
 @pytest.mark.parametrize("kind, number", ROWS)

@@ -1371,6 +1371,31 @@ def asked_behind_a_gate(connection):
             connection.send(wire.command_complete(sql.split()[0]), wire.ready())
 
 
+@pytest.mark.parametrize("pins", [True, False])
+def test_a_client_waits_for_the_process_that_asks_its_server(make, new_server, pins):
+    """What the client did last counts for its next query, also while the takeover waits for another."""
+    gate = new_server(asked_behind_a_gate)
+    pooler = make({"default_pool_size": 2},
+                  databases={"main": {"dbname": "main"}, "other": gate.target()})
+    client, other = pooler.client(search_path="public, a"), pooler.client(database="other")
+    if pins:
+        client.query("CREATE TEMP TABLE mine (n int)")
+    client.query("BEGIN")
+    assert other.query("DO something").tag == "DO"
+    wait_until(lambda: len(gate.connections[0].received) == 2)
+    pooler.close_console()
+    old = pooler.process
+    pooler.spawn("-R")
+    pooler.wait_log("HANDOVER command issued")
+    client.query("RESET ALL")
+    client.query("COMMIT")
+    client.send(wire.query("SHOW search_path"))
+    assert client.silent(0.2)
+    gate.gate.set()
+    assert client.result().value == "public, a"
+    assert old.wait(10) == 0
+
+
 @pytest.mark.parametrize("waits", [True, False])
 def test_takeover_waits_for_the_answer_to_a_question(make, new_server, waits):
     """Only the old process can have it; but not for ever."""

@@ -213,8 +213,11 @@ static void unpair_and_ask(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
 
-	if (is_to_be_taken_over(server))
+	if (is_to_be_taken_over(server)) {
+		/* The client's next message needs the answer. */
+		client_set_step(client, CLIENT_STEP_HANDED_OVER);
 		return;
+	}
 	if (server->cancels_queued > 0)
 		cancel_queue_drop(server);
 	/* Such a request may hit the question: the server stays with its client until it is over. */

@@ -144,6 +144,7 @@ static const struct link_rules link_rules = {
 			[CLIENT_STEP_FORGETTING] = relay_forgetting_client,
 			[CLIENT_STEP_LISTENING] = relay_asked_client,
 			[CLIENT_STEP_ASKED] = relay_asked_client,
+			[CLIENT_STEP_HANDED_OVER] = relay_asked_client,
 		},
 };
 

@@ -474,16 +474,19 @@ static enum question_result take_answer(struct server_link *server, struct clien
 		((session_topics)server->pins & ~asked);
 	server->suspected = 0;
 	server->has_reset = false;
-	if (!client)
-		return found ? QUESTION_RESET : QUESTION_FREE;
-	if (is_refused(server, client, found))
-		return QUESTION_RESET;
-	if (hand_over(server, client, found))
-		return QUESTION_HANDED;
-	if (!pins_set(server, client, found, name))
-		return server->link.pool->session_state == SESSION_STATE_WARN ? QUESTION_FREE
-									      : QUESTION_RESET;
-	return found ? QUESTION_PINS : QUESTION_FREE;
+	if (client && !is_refused(server, client, found)) {
+		if (hand_over(server, client, found))
+			return QUESTION_HANDED;
+		if (pins_set(server, client, found, name))
+			return found ? QUESTION_PINS : QUESTION_FREE;
+		if (server->link.pool->session_state == SESSION_STATE_WARN)
+			return QUESTION_FREE;
+	}
+	if (!found)
+		return QUESTION_FREE;
+	/* A reset does not end it. */
+	server->suspected = found & TOPIC_LIBRARY;
+	return QUESTION_RESET;
 }
 
 /* A time limit may be over before the first query has lifted it. */

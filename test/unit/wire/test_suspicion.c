@@ -106,6 +106,10 @@ static const struct {
 	{"SELECT 1 INTO TEMPORARY TABLE t", TOPIC_TEMPORARY, ""},
 	{"SELECT 1 AS a INTO pg_temp.t", TOPIC_TEMPORARY, ""},
 	{"INSERT INTO pg_temp_3.t VALUES (1)", TOPIC_TEMPORARY, ""},
+	{"UPDATE pg_settings SET setting = 'x' WHERE name = 'a'", TOPICS_ALL, ""},
+	{"update Pg_Catalog.PG_SETTINGS set setting = 'x'", TOPICS_ALL, ""},
+	{"EXPLAIN ANALYZE UPDATE pg_settings SET setting = 'x'", TOPICS_ALL, ""},
+	{"WITH a AS (SELECT 1) UPDATE pg_settings SET setting = 'x'", TOPICS_ALL, ""},
 	{"SELECT U&\"\\0073et_config\"('a.b', 'x', false)", TOPICS_ALL, ""},
 };
 
@@ -144,6 +148,41 @@ static void test_names_behind_set_are_noted(void **state)
 	assert_true(may_be_in("SELECT;SET a.b=1", sizeof("SELECT;SET a.b=1")));
 }
 
+static void test_names_that_are_not_written_whole_make_all_settings_unread(void **state)
+{
+	static const char *const hidden[] = {
+		"SELECT set_config('app.' || 'tenant', 'x', false)",
+		"SELECT set_config(n, 'x', false) FROM t",
+		"SELECT set_config(E'app\\x2etenant', 'x', false)",
+		"SELECT set_config($$app.tenant$$, 'x', false)",
+		"SELECT set_config('app.'\n'tenant', 'x', false)",
+		"SELECT set_config($1 || 'x', 'x', false)",
+		"SELECT set_config('app.tenant",
+		"SELECT set_config($",
+		"SET app . tenant = 'x'",
+		"SET app./**/tenant = 'x'",
+	};
+	static const char *const whole[] = {
+		"SELECT set_config('app.tenant', 'x', false)",
+		"SELECT set_config ( 'app.tenant' /* a */ , 'x', false)",
+		"SELECT set_config('app.tenant'::text, 'x', false)",
+		"SELECT set_config($1, $2, false)",
+		"SELECT set_config($12 :: varchar, $2, false)",
+		"SET \"app\".\"tenant\" = 'x'",
+		"SET app.tenant TO 'x'",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(hidden); i++) {
+		if (!(topics_of(hidden[i]) & TOPIC_UNREAD))
+			fail_msg("%s", hidden[i]);
+	}
+	for (size_t i = 0; i < COUNT(whole); i++) {
+		if (topics_of(whole[i]) & TOPIC_UNREAD)
+			fail_msg("%s", whole[i]);
+	}
+}
+
 static void test_names_that_cannot_be_noted_make_all_settings_unread(void **state)
 {
 	(void)state;
@@ -163,6 +202,7 @@ static void test_plain_texts_raise_nothing(void **state)
 		"INSERT INTO accounts VALUES ($1, $2)",
 		"UPDATE accounts SET balance = balance + 1 WHERE id = 7",
 		"SELECT abalance FROM pgbench_accounts WHERE aid = 12345",
+		"UPDATE my_settings SET setting_pg = 'pg_setting', _settings = 1",
 		"SELECT temperature, temps FROM weather",
 		"SELECT pg_advisory_xact_lock(1)",
 		"CREATE TABLE t (temp int)",
@@ -374,6 +414,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words_raise_their_topics_and_name_custom_settings),
 		cmocka_unit_test(test_names_behind_set_are_noted),
+		cmocka_unit_test(
+			test_names_that_are_not_written_whole_make_all_settings_unread),
 		cmocka_unit_test(test_names_that_cannot_be_noted_make_all_settings_unread),
 		cmocka_unit_test(test_plain_texts_raise_nothing),
 		cmocka_unit_test(test_what_cannot_be_read_raises_everything),

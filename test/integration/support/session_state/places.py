@@ -123,10 +123,11 @@ def _quoted(name):
 
 
 @contextlib.contextmanager
-def pooler(cluster, pool_mode):
+def pooler(cluster, pool_mode, **settings):
     """A pooler for the table."""
     daemon = Pooler(
-        {**PoolerPlace.SETTINGS, "pool_mode": pool_mode}, cluster=cluster, auth={SUPERUSER: ""}
+        {**PoolerPlace.SETTINGS, "pool_mode": pool_mode, **settings}, cluster=cluster,
+        auth={SUPERUSER: ""},
     )
     try:
         place = PoolerPlace(daemon.start(), cluster, pool_mode)
