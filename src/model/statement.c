@@ -119,7 +119,8 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 			(unsigned long long)id);
 	memcpy(statement->content, content, length);
 	if (suspicion_may_be_in(content, (const uint8_t *)content + length))
-		statement->topics = suspicion_of_text(content, length, false, NULL);
+		statement->words = suspicion_of_text(content, length, false, NULL);
+	statement->topics = statement->words;
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_content, table->by_content, statement->content, length, hash, statement);
 	if (!statement->by_content.tbl) { /* uthash was out of memory */

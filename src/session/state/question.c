@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/registry.h"
+#include "model/state/custom_names.h"
 #include "session/link/close.h"
 #include "session/notify/handoff.h"
 #include "session/relay/own_query.h"
@@ -58,16 +59,26 @@ static const struct part {
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
 
+static void write_custom_name(struct buffer *sql, const char *name)
+{
+	buffer_printf(sql, " UNION ALL SELECT 'S', ");
+	sql_append_literal(sql, name);
+	buffer_printf(sql, ", pg_catalog.current_setting(");
+	sql_append_literal(sql, name);
+	buffer_printf(sql, ",true)");
+}
+
+/* Those that the client may have named, and those that functions of the database set. */
 static void write_custom_names(const struct client_link *client, struct buffer *sql)
 {
+	const struct buffer *others = &client->link.pool->database->functions.settings;
 	const char *name;
 
-	for (name = client->custom_names; name && *name; name += strlen(name) + 1) {
-		buffer_printf(sql, " UNION ALL SELECT 'S', ");
-		sql_append_literal(sql, name);
-		buffer_printf(sql, ", pg_catalog.current_setting(");
-		sql_append_literal(sql, name);
-		buffer_printf(sql, ",true)");
+	for (name = client->custom_names; name && *name; name += strlen(name) + 1)
+		write_custom_name(sql, name);
+	for (size_t at = 0; at < others->length; at += strlen(name) + 1) {
+		name = (const char *)others->data + at;
+		write_custom_name(sql, name);
 	}
 }
 
@@ -191,6 +202,18 @@ static void drop_settings(struct parameter_values *values)
 	values->count = kept;
 }
 
+/* Custom settings that functions have set are the client's now: each later answer must have them. */
+static void note_custom_names(const struct server_link *server, struct client_link *client)
+{
+	struct row row;
+	size_t at = 0;
+
+	while (next_row(&server->kept, &at, &row)) {
+		if (row.letter == 'S' && row.value[0] != '\0' && strchr(row.name, '.'))
+			custom_names_note(client, row.name, strlen(row.name));
+	}
+}
+
 static bool take_settings(struct server_link *server, struct client_link *client)
 {
 	struct parameter_table *table = link_registry(&server->link)->parameters;
@@ -200,6 +223,7 @@ static bool take_settings(struct server_link *server, struct client_link *client
 	if (!read_settings(server, &values))
 		return false;
 	if (client) {
+		note_custom_names(server, client);
 		parameter_values_read(client->link.parameters, &wanted);
 		memcpy(wanted.followed, values.followed, sizeof(values.followed));
 		wanted.count = values.count;
