@@ -17,6 +17,7 @@
 
 #include "config/snapshot.h"
 #include "model/cap.h"
+#include "model/state/session_functions.h"
 
 struct database_counters;
 struct pool;
@@ -38,6 +39,7 @@ struct database {
 	struct prepared_counts prepared;
 	struct database_counters *counters; /* owned; NULL: nothing was counted yet */
 	struct cap cap; /* of the servers of all its pools */
+	struct session_functions functions; /* that may change the session */
 	unsigned clients; /* that have asked for it, logged in or not */
 	unsigned peer_id; /* it represents this peer process (model/peer); 0: a real database */
 	bool console; /* the admin console */

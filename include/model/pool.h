@@ -36,6 +36,7 @@ struct pool {
 	enum pool_mode mode; /* from the configuration: read three times a transaction */
 	/* From the configuration; SESSION_STATE_IGNORE in session mode. */
 	enum session_state session_state;
+	uint8_t pairing; /* by which rules its PAIRED clients are judged: see client_pairing() */
 	uint8_t caps; /* those that have a limit: bits by enum cap_kind */
 	unsigned places; /* its servers, as they count below caps */
 	unsigned granted; /* min_pool_size */
@@ -160,6 +161,24 @@ enum session_state pool_configured_session_state(const struct pool *pool);
 
 /* Read the pool mode, the caps and lifetime_least again, after the configuration has changed. */
 void pool_reconfigure(struct pool *pool);
+
+/*
+ * The tables of rules for messages of PAIRED clients: one for each pool mode, and one for those whose
+ * database has functions that may change the session.
+ */
+enum { CLIENT_WATCHED = POOL_MODES, CLIENT_PAIRINGS };
+
+/* Returns whether functions may change the session of its clients, and are known: see state/functions. */
+bool pool_watches_functions(const struct pool *pool);
+
+/* Set pool.pairing, after the pool mode, session_state or the functions have changed. */
+void pool_choose_rules(struct pool *pool);
+
+/* Returns the table for a client of the pool. */
+static inline unsigned client_pairing(const struct client_link *client)
+{
+	return client->replication ? (unsigned)POOL_MODE_SESSION : client->link.pool->pairing;
+}
 
 /* Return the mode of the pool; a client with replication, and its server, use session mode. */
 static inline enum pool_mode client_mode(const struct client_link *client)

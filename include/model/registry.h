@@ -40,7 +40,8 @@ struct link_rules {
 	const struct relay_rule *server_states[SERVER_STATES];
 	const struct relay_rule *server_tasks[SERVER_TASKS];
 	const struct relay_rule *client_states[CLIENT_STATES];
-	const struct relay_rule *client_paired[POOL_MODES]; /* PAIRED, by pool mode */
+	const struct relay_rule
+		*client_paired[CLIENT_PAIRINGS]; /* PAIRED: see client_pairing() */
 	const struct relay_rule *client_steps[CLIENT_STEPS];
 };
 
@@ -82,6 +83,7 @@ struct registry {
 	struct link_list links; /* all open links, oldest first */
 	struct link_walk_list walks; /* walks over `links`: see model/link_walk */
 	struct statement_table statements;
+	uint64_t function_lists; /* versions of the lists in model/state/session_functions */
 	struct counters counters;
 	struct backends backends; /* servers by the process numbers of their backends */
 	struct slab clients, servers, helds; /* memory of links and of small held blocks */

@@ -8,6 +8,7 @@
  *   IDLE > LOOKING_UP > IDLE | RESETTING | STALE      runs a query of ours for logins
  *   PAIRED > HELD | RESETTING > IDLE | STALE          reserved for a cancel request; reset
  *   PAIRED > ASKING > PAIRED | IDLE | STALE | ...     asked for what its client has changed
+ *   IDLE | PAIRED > ASKING > IDLE | STALE | ...       asked for functions that may change it
  *   PAIRED > DRAINING > IDLE | RESETTING | STALE      its client was closed during a query
  *   IDLE > STALE > CHECKING > IDLE                    server_check_query before the next use
  *   CONNECTING > CANCELING                            sends a CancelRequest
@@ -78,6 +79,7 @@ enum server_task {
 	SERVER_TASK_OWN_QUERY, /* a query of our own: see session/relay/own_query */
 	SERVER_TASK_QUESTION, /* a query for the settings of the session: see session/state/question */
 	SERVER_TASK_HANDOFF, /* it listens for a client until it need not: see notify/handoff */
+	SERVER_TASK_FUNCTIONS, /* a query for functions: see session/state/functions */
 	SERVER_TASK_SYNC_ALONE, /* our SETs; the client's messages wait for their end */
 	SERVER_TASK_SYNC_GATHERED, /* our SETs, and behind them the client's messages in `kept` */
 	SERVER_TASK_SYNC_ENDED, /* our SETs, sent alone, have ended in this run */
@@ -199,8 +201,10 @@ struct server_link {
 	bool owes_messages : 1; /* its client gets queued messages when it has its answer */
 	bool changes_known : 1; /* it has `changes`, unless an error undoes them */
 	bool has_reset : 1; /* its client has run RESET since the server was last asked */
+	bool functions_due : 1; /* to read the functions when it is free: see state/functions */
 	unsigned suspected : 8; /* session_topics that its client may have changed */
 	unsigned pins : 8; /* session_topics that it has and that keep it with its client */
+	bool changes_functions; /* counted in session_functions.changing */
 	usec_t pinned_since; /* valid if pins */
 	char *pinned_by; /* owned: the object, as the server calls it; NULL: unknown */
 	uint8_t restores; /* queries left to read parameters again after its client's RESET */

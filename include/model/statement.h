@@ -51,11 +51,13 @@ struct statement {
 	uint32_t servers; /* servers on which it is expected: see model/server_statements */
 	uint32_t generation; /* plans prepared in an earlier generation are outdated */
 	uint8_t shape; /* number of times that its result columns have changed */
-	session_topics topics; /* that its text may change: see wire/suspicion */
+	session_topics topics; /* that it may change: `words`, and what its functions may */
+	session_topics words; /* see wire/suspicion */
 	uint8_t repeatable; /* enum statement_repeatable */
 	/* It is to be read before each use: */
 	bool may_name; /* it may name another statement: EXECUTE, EXPLAIN, CREATE, PREPARE */
 	bool may_unlisten; /* it may be an UNLISTEN */
+	uint64_t functions; /* version of the list that `topics` are by; 0: of none */
 	uint32_t length; /* of the content */
 	uint32_t name_size; /* of `name`, with its NUL */
 	char name[STATEMENT_NAME_SIZE]; /* on servers */

@@ -9,6 +9,7 @@
 #include "session/pool/minimum.h"
 #include "session/pool/return_to_pool.h"
 #include "session/server/server_login.h"
+#include "session/state/functions.h"
 #include "session/work/replication.h"
 
 /* --- servers not in use ------------------------------------------------------------------- */
@@ -208,6 +209,7 @@ void server_upkeep_pool(struct pool *pool, usec_t now)
 			draining_inspect(server_of(link), now);
 	}
 	server_upkeep_logins(pool, now);
+	functions_upkeep(pool);
 	shrink(pool);
 	if (pool_has_clients(pool))
 		pool->last_client = now;

@@ -131,7 +131,7 @@ static const struct link_rules *rules_of(const struct client_link *client)
 	return link_registry(&client->link)->rules;
 }
 
-/* The step counts first, then the state, and of a PAIRED client the pool mode. */
+/* The step counts first, then the state, and of a PAIRED client the pool. */
 static void set_rules(struct client_link *client)
 {
 	const struct link_rules *rules = rules_of(client);
@@ -140,7 +140,7 @@ static void set_rules(struct client_link *client)
 	if (client->step)
 		client->link.rules = rules->client_steps[client->step];
 	else if (state == CLIENT_PAIRED)
-		client->link.rules = rules->client_paired[client_mode(client)];
+		client->link.rules = rules->client_paired[client_pairing(client)];
 	else
 		client->link.rules = rules->client_states[state];
 }
@@ -177,7 +177,7 @@ void client_enter(struct client_link *client, enum client_state state)
 	client->step = CLIENT_STEP_NONE;
 	/* The two transitions of each transaction do not change the list. */
 	if (from == CLIENT_IDLE && state == CLIENT_PAIRED) {
-		client->link.rules = rules_of(client)->client_paired[client_mode(client)];
+		client->link.rules = rules_of(client)->client_paired[client_pairing(client)];
 		count_step(client, from, state);
 		return;
 	}

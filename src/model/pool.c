@@ -149,6 +149,20 @@ static void retire_unknown(struct pool *pool)
 	}
 }
 
+bool pool_watches_functions(const struct pool *pool)
+{
+	return pool->session_state != SESSION_STATE_IGNORE &&
+		pool->registry->process->settings->session_functions_refresh > 0;
+}
+
+void pool_choose_rules(struct pool *pool)
+{
+	const bool watched = pool_watches_functions(pool) &&
+		session_functions_are_watched(&pool->database->functions);
+
+	pool->pairing = (uint8_t)(watched ? CLIENT_WATCHED : (int)pool->mode);
+}
+
 void pool_reconfigure(struct pool *pool)
 {
 	const enum session_knowledge known = pool_knows_sessions(pool);
@@ -160,6 +174,7 @@ void pool_reconfigure(struct pool *pool)
 	pool->session_state = session_state_of_pool(pool);
 	if (pool_knows_sessions(pool) > known)
 		retire_unknown(pool);
+	pool_choose_rules(pool);
 	pool->lifetime_least = lifetime - lifetime / 10;
 	if (pool->wait.cap)
 		pool_needs_work(pool);

@@ -63,6 +63,7 @@ static struct database *add_database(struct registry *registry, const char *name
 		return NULL;
 	memcpy(database->name, name, length + 1);
 	TAILQ_INIT(&database->pools);
+	database->functions.version = ++registry->function_lists;
 	cap_init(&database->cap, CAP_DATABASE);
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_name, registry->databases, database->name, length, hash, database);
@@ -133,6 +134,7 @@ static void free_database(struct database *database)
 	if (database->own_config)
 		database_config_free(database->own_config);
 	counters_free(database->counters);
+	session_functions_clear(&database->functions);
 	free(database);
 }
 

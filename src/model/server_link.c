@@ -20,7 +20,7 @@ static const struct {
 	[SERVER_PREPARING] = {"preparing", "new", "sv_login", SERVERS_LOGIN,
 		MAY(IDLE) | MAY(LISTENING) | MAY(CLOSED)},
 	[SERVER_IDLE] = {"idle", "idle", "sv_idle", SERVERS_IDLE,
-		MAY(PAIRED) | MAY(LOOKING_UP) | MAY(STALE) | MAY(CLOSED)},
+		MAY(PAIRED) | MAY(LOOKING_UP) | MAY(STALE) | MAY(ASKING) | MAY(CLOSED)},
 	[SERVER_PAIRED] = {"paired", "active", "sv_active", SERVERS_ACTIVE,
 		MAY(IDLE) | MAY(DRAINING) | MAY(HELD) | MAY(RESETTING) | MAY(STALE) |
 			MAY(ASKING) | MAY(CLOSED)},

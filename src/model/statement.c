@@ -129,7 +129,8 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 	memcpy(statement->content, content, length);
 	if (is_sql_content(content, length) ||
 		suspicion_may_be_in(content, (const uint8_t *)content + length))
-		statement->topics = suspicion_of_text(content, length, false, NULL);
+		statement->words = suspicion_of_text(content, length, false, NULL);
+	statement->topics = statement->words;
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_content, table->by_content, statement->content, length, hash, statement);
 	if (!statement->by_content.tbl) { /* uthash was out of memory */

@@ -345,6 +345,16 @@ static bool is_temporary(const struct text *text)
 	return false;
 }
 
+/* Is this LOAD and the beginning of a string? */
+static bool loads_library(struct text text)
+{
+	if (!is_word(&text, "load"))
+		return false;
+	text.at += strlen("load");
+	skip_white(&text);
+	return text.at < text.end && strchr("'$eEuU", *text.at);
+}
+
 static session_topics topics_here(const struct suspicion_names *names, const struct text *text)
 {
 	switch (*text->at | 0x20) {
@@ -376,9 +386,15 @@ session_topics suspicion_of_text(
 	const size_t most = length < SUSPICION_TEXT_MAX ? length : SUSPICION_TEXT_MAX;
 	struct text reading = {text, text, text + strnlen(text, most)};
 	session_topics topics = cut || most < length ? TOPICS_ALL : 0;
+	bool runs_block = false;
 
-	for (; reading.at < reading.end; reading.at++)
+	for (; reading.at < reading.end; reading.at++) {
 		topics |= topics_here(names, &reading);
+		/* The tag of DO does not tell of a LOAD in it, and no question finds one. */
+		runs_block = runs_block || is_word(&reading, "do");
+		if (runs_block && loads_library(reading))
+			topics |= TOPIC_LIBRARY;
+	}
 	return topics;
 }
 

@@ -26,6 +26,9 @@ extern const struct relay_rule relay_paired_client[RELAY_TYPES];
 /* From a client that is paired in another mode: its prepared statements are tracked. */
 extern const struct relay_rule relay_tracked_client[RELAY_TYPES];
 
+/* From such a client whose database has functions that may change the session. */
+extern const struct relay_rule relay_watched_client[RELAY_TYPES];
+
 /*
  * From such a client after a Query that deallocates all statements of its server: the next
  * message waits until all requests are answered, since the server's statements are unknown
@@ -69,6 +72,8 @@ extern const struct relay_rule relay_asked_client[RELAY_TYPES];
 /* From the listening server of a pool, and from one that hands its channels over to it. */
 extern const struct relay_rule relay_listening_server[RELAY_TYPES];
 extern const struct relay_rule relay_handoff_server[RELAY_TYPES];
+/* From a server that is asked for functions: see state/functions. */
+extern const struct relay_rule relay_functions_server[RELAY_TYPES];
 
 /* From a server that runs a look-up. */
 extern const struct relay_rule relay_lookup_server[RELAY_TYPES];

@@ -17,6 +17,9 @@
 /* ---- Judges of messages of a paired client ---------------------------------------------- */
 
 enum verdict statements_judge_parse(struct relay_run *run);
+/* Returns the client's statement that this Bind is of; NULL: none is known. */
+struct statement *statements_find_bound(const struct relay_run *run);
+
 enum verdict statements_judge_bind(struct relay_run *run);
 enum verdict statements_judge_close(struct relay_run *run);
 

@@ -24,10 +24,16 @@ static inline void suspect_bind(
 }
 
 /*
+ * Before a Bind of this statement, NULL: of one that is not known, in a database with functions that
+ * may change the session: update its topics by the list of these.
+ */
+void suspect_bound(struct relay_run *run, struct statement *statement);
+
+/*
  * As suspect_bind(), for an EXECUTE of the statement, with these arguments in SQL: of `length` bytes,
  * or up to a NUL.
  */
-void suspect_execute(struct relay_run *run, const struct statement *statement,
-	const char *arguments, size_t length);
+void suspect_execute(struct relay_run *run, struct statement *statement, const char *arguments,
+	size_t length);
 
 #endif

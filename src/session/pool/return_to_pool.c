@@ -12,6 +12,7 @@
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
 #include "session/state/changes.h"
+#include "session/state/functions.h"
 #include "session/state/pins.h"
 #include "session/state/question.h"
 
@@ -94,6 +95,7 @@ static __attribute__((noinline)) void discard_all(struct server_link *server)
 /* Now it is as it was before its client, but for the settings that are known. */
 static void forget_state(struct server_link *server)
 {
+	functions_settle(server);
 	server->suspected = 0;
 	server->changes_known = server->has_reset = false;
 	buffer_free(&server->changes);
@@ -230,6 +232,13 @@ static void unpair_and_ask(struct server_link *server)
 	question_begin(server, client);
 }
 
+static void unpair_and_read(struct server_link *server)
+{
+	pair_unpair(&server->link);
+	if (!functions_read(server))
+		return_to_pool(server);
+}
+
 /* The server stays with its client, but for a reason for which the client loses it. */
 static void keep_pinned(struct server_link *server)
 {
@@ -273,6 +282,8 @@ __attribute__((noinline)) static void return_unusual(struct server_link *server)
 		unpair_and_ask(server);
 	else if (server->pins)
 		keep_pinned(server);
+	else if (server->functions_due)
+		unpair_and_read(server);
 	else
 		unpair_and_return(server);
 }
@@ -290,7 +301,8 @@ void return_if_free(struct server_link *server)
 		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
 	if (server->dirty || server->awaits_bind || server->owes_messages ||
-		server->changes_known || server->suspected || server->pins)
+		server->changes_known || server->functions_due || server->suspected ||
+		server->pins)
 		return_unusual(server);
 	else
 		unpair_and_return(server);

@@ -2,7 +2,7 @@
 /* Judges the messages of clients, with and without a server. */
 #include <string.h>
 
-#include "model/custom_names.h"
+#include "model/state/custom_names.h"
 #include "session/notify/listen_command.h"
 #include "session/notify/unlisten.h"
 #include "session/pool/pairing.h"
@@ -15,6 +15,7 @@
 #include "session/statements/prepare.h"
 #include "session/statements/sql_statements.h"
 #include "session/statements/statements.h"
+#include "session/statements/suspect.h"
 #include "session/work/unsent_query.h"
 #include "wire/message.h"
 #include "wire/reader.h"
@@ -94,9 +95,10 @@ static enum verdict refuse_text(struct relay_run *run)
 	return refusal_send(run);
 }
 
-/* Judge a text whose words may change the session. */
+/* Judge a text whose words may change the session, or what it calls may: these topics. */
 static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
-	const uint8_t *text, enum verdict (*judge)(struct relay_run *run))
+	const uint8_t *text, enum verdict (*judge)(struct relay_run *run),
+	session_topics called)
 {
 	const size_t length = (size_t)(end_of_text(run) - text);
 	const struct suspicion_names names = custom_names_of(run->client);
@@ -114,7 +116,7 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 		return refuse_text(run);
 	if (run->client->listener)
 		unlisten_note_text(run->client, (const char *)text, length);
-	topics = suspicion_of_text((const char *)text, length, !run->whole, &names);
+	topics = called | suspicion_of_text((const char *)text, length, !run->whole, &names);
 	if (run->whole && run->frame.type == PQ_QUERY)
 		known = changes_note_text(run, (const char *)text, length);
 	verdict = judge(run);
@@ -132,7 +134,7 @@ static enum verdict judge_tracked_parse(struct relay_run *run)
 		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
 
 	return nul && may_change_session(run, nul + 1)
-		? judge_words(run, nul + 1, statements_judge_parse)
+		? judge_words(run, nul + 1, statements_judge_parse, 0)
 		: statements_judge_parse(run);
 }
 
@@ -186,9 +188,48 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 {
 	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 
-	return may_change_session(run, text) ? judge_words(run, text, judge_plain_query)
+	return may_change_session(run, text) ? judge_words(run, text, judge_plain_query, 0)
 					     : judge_plain(run);
 }
+
+/* --- where functions may change the session ------------------------------------------------ */
+
+static enum verdict judge_calls(struct relay_run *run, const uint8_t *text,
+	enum verdict (*judge)(struct relay_run *run))
+{
+	const session_topics called =
+		session_functions_in(&run->server->link.pool->database->functions,
+			(const char *)text, (size_t)(end_of_text(run) - text));
+
+	if (run->client->listener)
+		note_unlisten(run, text);
+	return called || may_change_session(run, text) ? judge_words(run, text, judge, called)
+						       : judge(run);
+}
+
+static enum verdict judge_watched_query(struct relay_run *run)
+{
+	return judge_calls(run, run->at + FRAME_HEADER_SIZE, judge_plain_query);
+}
+
+static enum verdict judge_watched_parse(struct relay_run *run)
+{
+	const uint8_t *name = run->at + FRAME_HEADER_SIZE;
+	const uint8_t *nul =
+		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
+
+	return nul ? judge_calls(run, nul + 1, statements_judge_parse)
+		   : statements_judge_parse(run);
+}
+
+/* The list may have changed since the Parse. */
+static enum verdict judge_watched_bind(struct relay_run *run)
+{
+	suspect_bound(run, statements_find_bound(run));
+	return judge_tracked_bind(run);
+}
+
+/* --- the rest of the extended protocol ---------------------------------------------------- */
 
 /* Returns true if the next Execute may deallocate a statement of the client. */
 static inline bool deallocates(const struct relay_run *run)
@@ -383,16 +424,25 @@ const struct relay_rule relay_paired_client[RELAY_TYPES] = {
 	[PQ_SYNC] = {judge_request},
 };
 
+/* And those whose prepared statements are tracked. */
+#define TRACKED                                                                                \
+	PAIRED, [PQ_FUNCTION_CALL] = {judge_tracked_call},                                     \
+		[PQ_DESCRIBE] = {judge_tracked_describe},                                      \
+		[PQ_EXECUTE] = {judge_tracked_execute}, [PQ_CLOSE] = {statements_judge_close}, \
+		[PQ_SYNC] = {judge_tracked_sync}
+
 const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
-	PAIRED,
+	TRACKED,
 	[PQ_QUERY] = {judge_tracked_query},
-	[PQ_FUNCTION_CALL] = {judge_tracked_call},
 	[PQ_PARSE] = {judge_tracked_parse},
-	[PQ_BIND] = {statements_judge_bind},
-	[PQ_DESCRIBE] = {judge_tracked_describe},
-	[PQ_EXECUTE] = {judge_tracked_execute},
-	[PQ_CLOSE] = {statements_judge_close},
-	[PQ_SYNC] = {judge_tracked_sync},
+	[PQ_BIND] = {judge_tracked_bind},
+};
+
+const struct relay_rule relay_watched_client[RELAY_TYPES] = {
+	TRACKED,
+	[PQ_QUERY] = {judge_watched_query},
+	[PQ_PARSE] = {judge_watched_parse},
+	[PQ_BIND] = {judge_watched_bind},
 };
 
 const struct relay_rule relay_forgetting_client[RELAY_TYPES] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/life.h"
 
-#include "model/custom_names.h"
+#include "model/state/custom_names.h"
 #include "model/statements_in_flight.h"
 #include "session/auth/client_login_state.h"
 #include "session/link/close.h"
@@ -15,6 +15,7 @@
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
 #include "session/server/server_failure.h"
+#include "session/state/functions.h"
 #include "session/state/pins.h"
 #include "session/state/question.h"
 #include "session/statements/replay.h"
@@ -52,6 +53,7 @@ static void server_closed(
 	struct client_link *held = question_server_closed(server);
 
 	pins_clear(server);
+	functions_server_closed(server);
 	buffer_free(&server->changes);
 	handoff_server_closed(server);
 	statements_server_closed(server);
@@ -120,6 +122,7 @@ static const struct link_rules link_rules = {
 			[SERVER_TASK_OWN_QUERY] = relay_own_server,
 			[SERVER_TASK_QUESTION] = relay_asked_server,
 			[SERVER_TASK_HANDOFF] = relay_handoff_server,
+			[SERVER_TASK_FUNCTIONS] = relay_functions_server,
 			[SERVER_TASK_SYNC_ALONE] = relay_syncing_server,
 			[SERVER_TASK_SYNC_GATHERED] = relay_syncing_server,
 			[SERVER_TASK_SYNC_ENDED] = relay_unused_server,
@@ -135,6 +138,7 @@ static const struct link_rules link_rules = {
 			[POOL_MODE_SESSION] = relay_paired_client,
 			[POOL_MODE_TRANSACTION] = relay_tracked_client,
 			[POOL_MODE_STATEMENT] = relay_tracked_client,
+			[CLIENT_WATCHED] = relay_watched_client,
 		},
 	.client_steps =
 		{

@@ -2,6 +2,7 @@
 /* Judges the answer to a question, and what its client sends meanwhile: see parameters/question. */
 #include "session/notify/delivery.h"
 #include "session/relay/relay_rules.h"
+#include "session/state/functions.h"
 #include "wire/message.h"
 #include "wire/parameters.h"
 #include "wire/report.h"
@@ -86,6 +87,35 @@ static enum verdict judge_ready(struct relay_run *run)
 	return RELAY_DROP;
 }
 
+/* --- functions ----------------------------------------------------------------------------- */
+
+static enum verdict judge_function(struct relay_run *run)
+{
+	struct row_value values[3];
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole && row_read(body, length, values, 3) == 3)
+		functions_take_row(run->server, values);
+	else
+		run->server->kept.failed = true;
+	return RELAY_DROP;
+}
+
+static enum verdict judge_functions_error(struct relay_run *run)
+{
+	struct report report = {0};
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		report_parse(body, length, &report);
+	functions_refused(run->server, &report);
+	return RELAY_DROP;
+}
+
+/* --- the tables --------------------------------------------------------------------------- */
+
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 const struct relay_rule relay_asked_server[RELAY_TYPES] = {
@@ -93,6 +123,14 @@ const struct relay_rule relay_asked_server[RELAY_TYPES] = {
 	[PQ_NOTIFICATION_RESPONSE] = {delivery_judge_asked, .whole = true},
 	[PQ_DATA_ROW] = {judge_row, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_error, .whole = true},
+	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
+};
+
+const struct relay_rule relay_functions_server[RELAY_TYPES] = {
+	RELAY_EVERY(relay_drop_own),
+	[PQ_DATA_ROW] = {judge_function, .whole = true},
+	[PQ_ERROR_RESPONSE] = {judge_functions_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
 };

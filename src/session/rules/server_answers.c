@@ -5,6 +5,7 @@
 #include "session/parameters/followed.h"
 #include "session/rules/restore.h"
 #include "session/state/changes.h"
+#include "session/state/functions.h"
 #include "session/statements/replay.h"
 #include "wire/report.h"
 #include "wire/suspicion.h"
@@ -157,8 +158,11 @@ static void suspect(struct server_link *server, const struct relay_run *run)
 	size_t length;
 	const char *tag = (const char *)relay_body(run, &length);
 
-	if (!runs_known(server) && strnlen(tag, length) < length)
-		server->suspected |= suspicion_of_tag(tag, (session_topics)server->pins);
+	if (runs_known(server) || strnlen(tag, length) == length)
+		return;
+	if (functions_note_tag(server, tag))
+		server->suspected |= TOPICS_ALL;
+	server->suspected |= suspicion_of_tag(tag, (session_topics)server->pins);
 }
 
 /* The server may have other settings than those that are known. */

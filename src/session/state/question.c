@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/registry.h"
+#include "model/state/custom_names.h"
 #include "session/link/close.h"
 #include "session/notify/handoff.h"
 #include "session/relay/pair.h"
@@ -74,21 +75,30 @@ static const struct part {
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
 
+static void write_custom_name(struct buffer *sql, const char **join, const char *name)
+{
+	buffer_printf(sql, "%s", *join);
+	sql_append_literal(sql, name);
+	buffer_printf(sql, ", pg_catalog.current_setting(");
+	sql_append_literal(sql, name);
+	buffer_printf(sql, ",true))");
+	*join = ", (";
+}
+
+/* Those that the client may have named, and those that functions of the database set. */
 static void write_custom_names(const struct client_link *client, struct buffer *sql)
 {
-	const char *name, *join = " UNION ALL " PIECES_BEGIN "VALUES (";
+	const struct buffer *others = &client->link.pool->database->functions.settings;
+	const char *join = " UNION ALL " PIECES_BEGIN "VALUES (", *name;
 
-	if (!client->custom_names || client->custom_names[0] == '\0')
-		return;
-	for (name = client->custom_names; *name; name += strlen(name) + 1) {
-		buffer_printf(sql, "%s", join);
-		sql_append_literal(sql, name);
-		buffer_printf(sql, ", pg_catalog.current_setting(");
-		sql_append_literal(sql, name);
-		buffer_printf(sql, ",true))");
-		join = ", (";
+	for (name = client->custom_names; name && *name; name += strlen(name) + 1)
+		write_custom_name(sql, &join, name);
+	for (size_t at = 0; at < others->length; at += strlen(name) + 1) {
+		name = (const char *)others->data + at;
+		write_custom_name(sql, &join, name);
 	}
-	buffer_printf(sql, PIECES_END);
+	if (join[0] == ',')
+		buffer_printf(sql, PIECES_END);
 }
 
 static void write_parts(
@@ -359,6 +369,18 @@ static void drop_settings(struct parameter_values *values)
 	values->count = kept;
 }
 
+/* Custom settings that functions have set are the client's now: each later answer must have them. */
+static void note_custom_names(const struct server_link *server, struct client_link *client)
+{
+	struct row row;
+	size_t at = 0;
+
+	while (next_row(&server->kept, &at, &row)) {
+		if (row.letter == 'S' && row.value[0] != '\0' && strchr(row.name, '.'))
+			custom_names_note(client, row.name, strlen(row.name));
+	}
+}
+
 static bool take_settings(struct server_link *server, struct client_link *client)
 {
 	struct parameter_table *table = link_registry(&server->link)->parameters;
@@ -368,6 +390,7 @@ static bool take_settings(struct server_link *server, struct client_link *client
 	if (!read_settings(server, &values))
 		return false;
 	if (client) {
+		note_custom_names(server, client);
 		parameter_values_read(client->link.parameters, &wanted);
 		memcpy(wanted.followed, values.followed,
 			values.count * sizeof(values.followed[0]));

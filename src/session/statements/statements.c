@@ -239,6 +239,21 @@ static inline struct client_statement *find_repeated(
 		statements, name, (size_t)(run->at + run->frame.total - name));
 }
 
+struct statement *statements_find_bound(const struct relay_run *run)
+{
+	const struct client_statement *entry;
+	size_t portal_size, name_size;
+	const char *portal = prepare_text_at(run, 0, &portal_size), *name;
+
+	name = portal ? prepare_text_at(run, portal_size, &name_size) : NULL;
+	if (!name)
+		return NULL;
+	if (name[0] == '\0')
+		return run->client->unnamed;
+	entry = prepare_find_name(run, name, name_size);
+	return entry ? entry->statement : NULL;
+}
+
 enum verdict statements_judge_bind(struct relay_run *run)
 {
 	struct client_statement *entry;

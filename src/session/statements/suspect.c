@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/statements/suspect.h"
 
-#include "model/custom_names.h"
+#include <string.h>
+
+#include "model/state/custom_names.h"
 #include "session/link/client_lexis.h"
 #include "wire/reader.h"
 #include "wire/sql_scanner.h"
@@ -70,6 +72,27 @@ static bool is_asked(const struct relay_run *run)
 	return run->server->link.pool->session_state != SESSION_STATE_IGNORE;
 }
 
+static void look_for_functions(const struct relay_run *run, struct statement *statement)
+{
+	const struct session_functions *functions =
+		&run->server->link.pool->database->functions;
+
+	if (statement->functions == functions->version)
+		return;
+	statement->functions = functions->version;
+	statement->topics = statement->words |
+		session_functions_in(functions, statement_text(statement),
+			strlen(statement_text(statement)));
+}
+
+void suspect_bound(struct relay_run *run, struct statement *statement)
+{
+	if (statement)
+		look_for_functions(run, statement);
+	else
+		run->server->suspected |= TOPICS_ALL;
+}
+
 void suspect_bind_of(struct relay_run *run, const struct statement *statement, size_t offset)
 {
 	session_topics topics = statement->topics;
@@ -90,11 +113,14 @@ void suspect_bind_of(struct relay_run *run, const struct statement *statement, s
 	run->server->suspected |= topics;
 }
 
-void suspect_execute(struct relay_run *run, const struct statement *statement,
-	const char *arguments, size_t length)
+void suspect_execute(struct relay_run *run, struct statement *statement, const char *arguments,
+	size_t length)
 {
-	session_topics topics = statement->topics;
+	session_topics topics;
 
+	if (run->server->link.pool->pairing == CLIENT_WATCHED)
+		look_for_functions(run, statement);
+	topics = statement->topics;
 	if (!topics || !is_asked(run))
 		return;
 	if (topics & TOPIC_SETTINGS) {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/custom_names.h"
+#include "model/state/custom_names.h"
 #include "model/statements_in_flight.h"
 #include "model/statistics/client_group.h"
 #include "session/link/client_limits.h"

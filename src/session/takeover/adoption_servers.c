@@ -137,6 +137,11 @@ static void take_session_state(struct server_link *server, const struct link_rec
 {
 	server->suspected = record->suspected & (TOPICS_ALL | TOPIC_LIBRARY);
 	server->pins = record->pins & TOPICS_PINNING;
+	/* Its open transaction may have changed functions: they are not read before its end. */
+	if (server->suspected && record->status != 'I') {
+		server->changes_functions = true;
+		server->link.pool->database->functions.changing++;
+	}
 	if (!server->pins)
 		return;
 	server->pinned_since =

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/custom_names.h"
+#include "model/state/custom_names.h"
 #include "net/stream_backlog.h"
 #include "session/link/login.h"
 #include "session/notify/listening_takeover.h"

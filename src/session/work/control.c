@@ -171,6 +171,7 @@ void control_retire(
 		if (!is_selected(pool, database))
 			continue;
 		pool_mark_close_needed(pool, cause);
+		session_functions_forget(pool->database);
 		close_servers(pool, BIT(LOGIN), REASON_CONNECT_STRING_CHANGED);
 		pool_needs_work(pool);
 	}

@@ -8,6 +8,7 @@
 #include "session/pool/login_concurrency.h"
 #include "session/pool/minimum.h"
 #include "session/pool/return_to_pool.h"
+#include "session/state/functions.h"
 #include "session/work/cancel.h"
 #include "session/work/replication.h"
 #include "session/work/server_session.h"
@@ -30,6 +31,7 @@ static void ready_for_pool(struct server_link *server)
 	/* Enter the idle list first, so that clients which are welcomed now find the server. */
 	server_enter(server, SERVER_IDLE);
 	pool->failing = false;
+	functions_read(server);
 	welcome_waiting(pool);
 	if (server->link.state == SERVER_IDLE)
 		return_to_pool(server);

@@ -14,6 +14,7 @@
 #include "session/pool/return_to_pool.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay.h"
+#include "session/state/functions.h"
 #include "session/work/replication.h"
 #include "session/work/welcome.h"
 
@@ -86,7 +87,7 @@ static void check_server(struct server_link *server)
 static void find_servers(struct pool *pool)
 {
 	unsigned waiting = pool_wanted_servers(pool);
-	const unsigned tested = pool->server_count[SERVERS_TESTED];
+	const unsigned tested = pool->server_count[SERVERS_TESTED] + functions_are_read(pool);
 	struct link *link;
 
 	if (waiting <= tested)

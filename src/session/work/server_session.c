@@ -11,6 +11,7 @@
 #include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
 #include "session/server/server_login.h"
+#include "session/state/functions.h"
 #include "session/state/question.h"
 #include "session/work/refused_setting.h"
 #include "wire/message.h"
@@ -22,6 +23,7 @@ static void end_question(struct server_link *server)
 {
 	struct client_link *client = server->asked_for;
 
+	functions_settle(server);
 	switch (question_done(server)) {
 	case QUESTION_AGAIN:
 		return;
@@ -36,7 +38,8 @@ static void end_question(struct server_link *server)
 		return_to_pool(server);
 		break;
 	case QUESTION_FREE:
-		return_to_pool(server);
+		if (!functions_read(server))
+			return_to_pool(server);
 		break;
 	case QUESTION_HANDED:
 		break;
@@ -59,6 +62,15 @@ static void end_handoff(struct server_link *server)
 		return_to_pool(server);
 	else
 		server_close_for(server, REASON_RESET_QUERY_FAILED);
+}
+
+static void end_functions(struct server_link *server)
+{
+	functions_done(server);
+	if (server_is_clean(server))
+		return_to_pool(server);
+	else
+		server_close_for(server, REASON_TEST_QUERY_FAILED);
 }
 
 void server_session_own_query_done(struct server_link *server)
@@ -88,6 +100,8 @@ void server_session_own_query_done(struct server_link *server)
 	case SERVER_ASKING:
 		if (handoff_has(server))
 			end_handoff(server);
+		else if (server->link.pool->database->functions.reader == server)
+			end_functions(server);
 		else
 			end_question(server);
 		break;

@@ -109,7 +109,8 @@ static void close_list(struct pool *pool, enum server_list list)
  */
 static bool must_end_query(const struct server_link *server)
 {
-	return server->task == SERVER_TASK_RESTORE || server->task == SERVER_TASK_QUESTION;
+	return server->task == SERVER_TASK_RESTORE || server->task == SERVER_TASK_QUESTION ||
+		server->task == SERVER_TASK_FUNCTIONS;
 }
 
 /* Returns true if the server runs a query that a process which takes over might not know. */

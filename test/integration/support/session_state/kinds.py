@@ -221,6 +221,11 @@ SETTINGS = [
 SET_CONFIG_OID = 2078
 
 
+def hidden(sql, **more):
+    """A way to set a custom setting that no function of the database names."""
+    return setting(sql, "app.guest", "red", "", family="ways", **more)
+
+
 def way(sql, made="red", **more):
     """Another way to set a custom setting."""
     return tenant(sql, made, family="ways", **more)
@@ -243,10 +248,10 @@ WAYS = [
     way("SELECT pg_catalog . SET_CONFIG", make=(f"SELECT pg_catalog . {CONFIG.upper()[:10]}"
                                                 "('app.tenant', 'red', false)",)),
     way('SELECT "set_config"', make=("SELECT \"set_config\"('app.tenant', 'red', false)",)),
-    way('SELECT U&"set\\005fconfig"',
-        make=("SELECT U&\"set\\005fconfig\"('app.tenant', 'red', false)",)),
-    way('SELECT U&"set!005fconfig" UESCAPE', "red",
-        make=("SELECT U&\"set!005fconfig\" UESCAPE '!' ('app.tenant', 'red', false)",)),
+    hidden('SELECT U&"set\\005fconfig"',
+           make=("SELECT U&\"set\\005fconfig\"('app.guest', 'red', false)",)),
+    hidden('SELECT U&"set!005fconfig" UESCAPE',
+           make=("SELECT U&\"set!005fconfig\" UESCAPE '!' ('app.guest', 'red', false)",)),
     way("SELECT set_config, comments between",
         make=("SELECT/**/set_config--x\n(/*'*/'app.tenant', 'red', false)",)),
     way("WITH ... set_config", make=(f"WITH one AS (SELECT {CONFIG}) SELECT * FROM one",)),
@@ -257,14 +262,14 @@ WAYS = [
     way("INSERT ... RETURNING set_config",
         make=(f"INSERT INTO doors VALUES (1) RETURNING {CONFIG}",)),
     way("SELECT 1 WHERE set_config", make=(f"SELECT 1 WHERE {CONFIG} = 'red'",)),
-    way("a FunctionCall of set_config", protocols=("simple",),
-        make=(Call(SET_CONFIG_OID, ("app.tenant", "red", "f")),)),
+    hidden("a FunctionCall of set_config", protocols=("simple",),
+           make=(Call(SET_CONFIG_OID, ("app.guest", "red", "f")),)),
     setting("UPDATE pg_settings", "work_mem", "77MB", "4MB", family="ways",
             make=("UPDATE pg_settings SET setting = '77MB' WHERE name = 'work_mem'",)),
     way("DO with set_config", make=(f"DO $$ BEGIN PERFORM {CONFIG}; END $$",)),
     way("DO with SET", make=("DO $$ BEGIN SET app.tenant = 'red'; END $$",), typical=True),
-    way("DO with EXECUTE 'SET'",
-        make=("DO $$ BEGIN EXECUTE 'SE' || 'T app.' || 'tenant = ''red'''; END $$",)),
+    hidden("DO with EXECUTE 'SET'",
+           make=("DO $$ BEGIN EXECUTE 'SE' || 'T app.' || 'guest = ''red'''; END $$",)),
     way("DO with SET LOCAL", "", make=("DO $$ BEGIN SET LOCAL app.tenant = 'red'; END $$",)),
     setting("DO with SET TIME ZONE", "TimeZone", "Asia/Tokyo", "UTC", family="ways",
             make=("DO $$ BEGIN SET TIME ZONE 'Asia/Tokyo'; END $$",)),

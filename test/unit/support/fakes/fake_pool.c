@@ -153,6 +153,21 @@ bool fake_logged(const char *text)
 	return fake_log_count(text) > 0;
 }
 
+/* Scripts of servers have no catalog, unless the test has one. */
+static struct snapshot *without_functions(struct snapshot *snapshot, const char *config)
+{
+	static const char name[] = "session_functions_refresh";
+	struct snapshot *changed;
+	char why[256];
+
+	if (strstr(config, name))
+		return snapshot;
+	changed = snapshot_with_setting(snapshot, name, "0", why, sizeof(why));
+	assert_non_null(changed);
+	snapshot_unref(snapshot);
+	return changed;
+}
+
 void fake_start(const char *config)
 {
 	struct problems problems = {0};
@@ -163,6 +178,7 @@ void fake_start(const char *config)
 		print_error("%s\n", problems.list[i].log[0]);
 	problems_free(&problems);
 	assert_non_null(snapshot);
+	snapshot = without_functions(snapshot, config);
 	start_log();
 	now = 1000 * USEC_PER_SEC;
 	clock_set_source(fake_clock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "model/custom_names.h"
+#include "model/state/custom_names.h"
 
 #include <stdlib.h>
 #include <string.h>

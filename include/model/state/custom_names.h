@@ -3,8 +3,8 @@
  * The names of settings with a dot (`app.tenant`) that a client may have SET: the server has no
  * list of them, so it is asked for each by its name.
  */
-#ifndef PGUSHER_MODEL_CUSTOM_NAMES_H
-#define PGUSHER_MODEL_CUSTOM_NAMES_H
+#ifndef PGUSHER_MODEL_STATE_CUSTOM_NAMES_H
+#define PGUSHER_MODEL_STATE_CUSTOM_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
