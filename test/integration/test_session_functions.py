@@ -272,6 +272,18 @@ def test_statement_that_was_prepared_before_its_function_was_replaced(stage):
         first.query("DROP FUNCTION made.changed()")
 
 
+def test_plan_that_is_out_of_date_is_made_again(stage):
+    with running(stage) as pooler, client(pooler) as one, client(pooler) as other:
+        one.query("CREATE TABLE made.grows AS SELECT 1 AS a")
+        one.send(wire.parse("SELECT * FROM made.grows", "one"), wire.sync())
+        one.checked()
+        one.extended("SELECT 1")
+        other.query("ALTER TABLE made.grows ADD b int")
+        one.send(wire.bind(statement="one"), wire.describe(), wire.execute(), wire.sync())
+        assert len(one.checked().rows[0]) == 2
+        other.query("DROP TABLE made.grows")
+
+
 @contextlib.contextmanager
 def without_rights(cluster):
     cluster.ask("main", "REVOKE SELECT ON pg_catalog.pg_proc FROM PUBLIC")

@@ -201,8 +201,6 @@ static enum verdict judge_calls(struct relay_run *run, const uint8_t *text,
 		session_functions_in(&run->server->link.pool->database->functions,
 			(const char *)text, (size_t)(end_of_text(run) - text));
 
-	if (run->client->listener)
-		note_unlisten(run, text);
 	return called || may_change_session(run, text) ? judge_words(run, text, judge, called)
 						       : judge(run);
 }
@@ -226,7 +224,7 @@ static enum verdict judge_watched_parse(struct relay_run *run)
 static enum verdict judge_watched_bind(struct relay_run *run)
 {
 	suspect_bound(run, statements_find_bound(run));
-	return judge_tracked_bind(run);
+	return statements_judge_bind(run);
 }
 
 /* --- the rest of the extended protocol ---------------------------------------------------- */
@@ -435,7 +433,7 @@ const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	TRACKED,
 	[PQ_QUERY] = {judge_tracked_query},
 	[PQ_PARSE] = {judge_tracked_parse},
-	[PQ_BIND] = {judge_tracked_bind},
+	[PQ_BIND] = {statements_judge_bind},
 };
 
 const struct relay_rule relay_watched_client[RELAY_TYPES] = {
