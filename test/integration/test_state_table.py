@@ -114,7 +114,7 @@ def test_state_follows_its_client_in_statement_mode(request, stated, kind, numbe
 def test_state_reaches_no_other_where_it_is_not_kept(request, moded, kind, number):
     place, mode = moded
     everywhere = modes.kinds_that_follow_everywhere()
-    if kind.name in EXPECTED_FAILURES | IN_TRANSACTION_MODE or (
+    if kind.name in EXPECTED_FAILURES or (
             mode == "ignore" and kind not in everywhere):
         pytest.skip("not tracked")
     if kind.family == "library":

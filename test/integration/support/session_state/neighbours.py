@@ -9,7 +9,7 @@ import threading
 
 from support import wire
 from support.clients.raw import Closed, RawClient, ServerError
-from support.session_state.soak import SCAN
+from support.session_state.soak_state import SCAN
 
 
 class Neighbours:

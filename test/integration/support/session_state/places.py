@@ -104,7 +104,8 @@ class PoolerPlace(Place):
     """A pooler with two servers for each user, of which the one used last is used first."""
 
     # The server of a client that has just left may still be pinned when the next one's is.
-    SETTINGS = {"default_pool_size": SERVERS, "max_pinned": "100%", "query_wait_notify": 0}
+    SETTINGS = {"default_pool_size": SERVERS, "max_pinned": "100%", "query_wait_notify": 0,
+                "session_functions_refresh": 60}
 
     def __init__(self, pooler, cluster, pool_mode="transaction"):
         super().__init__(pooler.address, cluster, pool_mode)
