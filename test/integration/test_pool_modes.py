@@ -231,6 +231,9 @@ def test_a_changed_mode_acts_at_the_next_release(session_pooler):
     session_pooler.wait_pool(sv_active=1)
     session_pooler.command("SET pool_mode = transaction")
     client.query("SELECT 1")
+    # What the client has left in its session is not known.
+    session_pooler.wait_pool(sv_active=0, sv_idle=0)
+    client.query("SELECT 1")
     session_pooler.wait_pool(sv_active=0, sv_idle=1)
     session_pooler.command("SET pool_mode = session")
     client.query("SELECT 1")

@@ -253,7 +253,8 @@ def test_a_changed_pool_mode_of_a_database(new_pooler):
     pooler.databases["main"] = {"pool_mode": "transaction"}
     pooler.reload()
     client.query("SELECT 1")
-    pooler.wait_pool(sv_active=0, sv_idle=1)
+    # What the client has left in its session is not known.
+    pooler.wait_pool(sv_active=0, sv_idle=0)
 
 
 def test_a_removed_users_line_inherits_again(new_pooler):

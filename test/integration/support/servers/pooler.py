@@ -167,6 +167,10 @@ class Pooler:
             **popen.pop("environment", {}),
         }
         program = popen.pop("program", None) or binary()
+        if program != binary():
+            # PgBouncer does not know it.
+            self.settings.setdefault("session_functions_refresh", None)
+            self.write_config()
         arguments = [*wrap, program, *options] + ([self.config_path] if config else [])
         with open(self.log_path, "ab") as log:
             own(self.log_path)
