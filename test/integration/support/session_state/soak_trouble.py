@@ -4,9 +4,14 @@
 import asyncio
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from support.clients import async_client
 from support.session_state.soak_state import USER
+
+
+# The kernel kills a daemon with the thread that has started it (PR_SET_PDEATHSIG): this one stays.
+_starter = ThreadPoolExecutor(1)
 
 
 class Trouble:
@@ -72,7 +77,7 @@ class Trouble:
 
     async def _take_over(self, *_):
         self.pooler.close_console()
-        await asyncio.to_thread(self.pooler.take_over)
+        await asyncio.get_running_loop().run_in_executor(_starter, self.pooler.take_over)
 
     async def _set_session_state(self, value):
         self.pooler.settings["session_state"] = value
