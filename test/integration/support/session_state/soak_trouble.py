@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from support.clients import async_client
 from support.session_state.soak_state import USER
 
-
 # The kernel kills a daemon with the thread that has started it (PR_SET_PDEATHSIG): this one stays.
 _starter = ThreadPoolExecutor(1)
 
