@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_oracle.h"
 #include "support/simulation/sim_trace.h"
 #include "support/simulation/sim_world.h"
@@ -96,13 +97,14 @@ static void run_mode(uint64_t mode)
 		steps += sim_trace_steps();
 	}
 	print_message("# %s: %llu runs, %llu steps, %llu refused, %llu timed out, %llu asked, "
-		      "%llu pinned, %llu warned\n",
+		      "%llu pinned, %llu warned, %llu notified\n",
 		modes[mode], (unsigned long long)runs, (unsigned long long)steps,
 		sim_oracle_refusals, sim_oracle_timeouts, sim_world_asked, sim_world_pinned,
-		sim_oracle_warnings);
+		sim_oracle_warnings, sim_notes_count);
 	assert_true(runs >= RUNS_AT_LEAST);
 	assert_true(steps >= runs * STEPS);
 	assert_true(runs < RUNS || (sim_oracle_refusals > 0 && sim_oracle_timeouts > 0));
+	assert_true(runs < RUNS || sim_notes_count > 0);
 	assert_true(mode == 0 || runs < RUNS ||
 		(sim_world_asked > 0 && sim_world_pinned > 0 && sim_oracle_warnings > 0));
 }
@@ -158,6 +160,7 @@ static int end(void **state)
 static void on_abort(int number)
 {
 	sim_trace_print();
+	sim_world_print();
 	signal(number, SIG_DFL);
 	raise(number);
 }

@@ -5,7 +5,9 @@
 
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/sim_postgres_sql.h"
+#include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_random.h"
+#include "support/simulation/sim_server.h"
 #include "support/simulation/sim_tokens.h"
 #include "wire/message.h"
 #include "wire/reader.h"
@@ -20,6 +22,7 @@ void sim_postgres_start(struct sim_postgres *pg, bool is_real, const char *appli
 void sim_postgres_free(struct sim_postgres *pg)
 {
 	buffer_free(&pg->out);
+	buffer_free(&pg->news);
 }
 
 void sim_postgres_take(struct sim_postgres *pg, size_t length)
@@ -73,12 +76,48 @@ void sim_postgres_deallocate(struct sim_postgres *pg)
 
 /* --- the ends of things ------------------------------------------------------------------- */
 
+static void send_news(struct sim_postgres *pg)
+{
+	buffer_append(&pg->out, pg->news.data, pg->news.length);
+	buffer_clear(&pg->news);
+}
+
+void sim_postgres_hear(struct sim_postgres *pg, const struct sim_notice *notice, uint32_t pid)
+{
+	const size_t mark = writer_begin(&pg->news, PQ_NOTIFICATION_RESPONSE);
+
+	writer_int32(&pg->news, pid);
+	writer_string(&pg->news, notice->name);
+	writer_string(&pg->news, notice->payload);
+	writer_end(&pg->news, mark);
+	if (pg->at_rest)
+		send_news(pg);
+}
+
+/* Notifications are sent by a COMMIT. */
+static void tell_others(struct sim_postgres *pg, unsigned notified)
+{
+	for (unsigned i = 0; i < notified && pg->is_real; i++) {
+		const struct sim_notice *notice = &pg->notices[i];
+		unsigned token;
+
+		if (sscanf(notice->payload, "t%u", &token) == 1)
+			sim_notes_commit(
+				token, sim_notes_bit(notice->name, strlen(notice->name)));
+		sim_server_notify(pg, notice);
+	}
+}
+
 void sim_postgres_end_transaction(struct sim_postgres *pg, bool good)
 {
+	const unsigned notified = pg->settings.now.notified;
+
 	if (good)
 		sim_settings_commit(&pg->settings);
 	else
 		sim_settings_rollback(&pg->settings);
+	if (good)
+		tell_others(pg, notified);
 	pg->status = 'I';
 	pg->implicit = false;
 	drop_portals(pg);
@@ -100,6 +139,9 @@ static void ready(struct sim_postgres *pg)
 	if (pg->status == 'I')
 		sim_postgres_end_transaction(pg, true);
 	report_changes(pg);
+	pg->at_rest = pg->status == 'I';
+	if (pg->at_rest)
+		send_news(pg);
 	writer_ready(&pg->out, (enum ready_status)pg->status);
 	pg->rest = NULL;
 }
@@ -430,6 +472,7 @@ void sim_postgres_handle(
 	struct reader reader;
 
 	assert_false(pg->stuck || pg->over);
+	pg->at_rest = false;
 	reader_init(&reader, body, length);
 	if (letter == PQ_TERMINATE)
 		pg->over = true;

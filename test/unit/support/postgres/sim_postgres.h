@@ -19,7 +19,8 @@
  *   SET [LOCAL] NAME='VALUE', SET ROLE NAME, SET NAME TO DEFAULT, RESET NAME, RESET ALL,
  *   select set_config('NAME','VALUE',LOCAL), do set_config(...): see sim_settings,
  *   create table, create temp table, drop table (the temporary one),
- *   select pg_advisory_lock(), select pg_advisory_unlock(), DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME, UNLISTEN NAME
+ *   select pg_advisory_lock(), select pg_advisory_unlock(), DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME,
+ *   listen NAME, unlisten NAME, unlisten *, notify NAME, 'tN': see sim_notes
  *
  * It answers the pooler's questions for its settings, and restores settings after a RESET.
  *
@@ -35,7 +36,14 @@
 #include "base/buffer.h"
 #include "support/postgres/sim_settings.h"
 
-enum { SIM_NAME = 64, SIM_TEXT = 128, SIM_QUERY = 512, SIM_STATEMENTS = 64, SIM_PORTALS = 12 };
+enum {
+	SIM_NOTICES = 8,
+	SIM_NAME = 64,
+	SIM_TEXT = 128,
+	SIM_QUERY = 512,
+	SIM_STATEMENTS = 64,
+	SIM_PORTALS = 12
+};
 
 /* The error text that the pooler has for this too. */
 #define SIM_NO_STATEMENT "prepared statement did not exist"
@@ -65,6 +73,10 @@ enum sim_set_failure { SIM_SETS_SUCCEED, SIM_SETS_REFUSED, SIM_SETS_CANCELED };
 
 enum sim_copy { SIM_NO_COPY, SIM_COPY_GOOD, SIM_COPY_BAD };
 
+struct sim_notice {
+	char name[SIM_NAME], payload[16];
+};
+
 struct sim_postgres {
 	bool is_real; /* false: an oracle, which takes the outcome of statements from the tokens */
 	bool one_owner; /* the session belongs to one client up to its DISCARD ALL */
@@ -84,6 +96,12 @@ struct sim_postgres {
 	unsigned
 		owner; /* client of the transaction, or with one_owner of the session; 0: none yet */
 	struct sim_settings settings;
+	struct sim_notice notices[SIM_NOTICES]; /* of this transaction */
+	struct buffer
+		news; /* notifications for this session, which are sent when it is at rest */
+	bool at_rest; /* between ReadyForQuery and the next message, in no transaction */
+	uint32_t pid;
+	unsigned database; /* sessions of one database hear each other */
 	char query[SIM_QUERY]; /* the simple query, and the part of it that was not run yet: */
 	const char *rest; /* NULL: all was run */
 	struct sim_statement statements[SIM_STATEMENTS];
@@ -112,6 +130,9 @@ void sim_postgres_go_on(struct sim_postgres *pg, bool finish);
  * refusal back.
  */
 void sim_postgres_accept_refused(struct sim_postgres *pg);
+
+/* The session hears this notification of another one, or of itself. */
+void sim_postgres_hear(struct sim_postgres *pg, const struct sim_notice *notice, uint32_t pid);
 
 /* The number of bytes of output that were not taken yet. */
 static inline size_t sim_postgres_output(const struct sim_postgres *pg)

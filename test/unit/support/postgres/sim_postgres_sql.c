@@ -5,6 +5,7 @@
 
 #include "support/fakes/fake_pool.h"
 #include "support/messages/letters.h"
+#include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_tokens.h"
 #include "wire/message.h"
@@ -360,6 +361,7 @@ static enum sim_run run_discard(struct sim_postgres *pg, const struct call *call
 	sim_settings_reset_all(&pg->settings);
 	sim_settings_reset(&pg->settings, SIM_ROLE);
 	sim_settings_drop_objects(&pg->settings);
+	pg->settings.now.channels = 0;
 	sim_postgres_deallocate(pg);
 	pg->owner = 0;
 	return complete(pg, "DISCARD ALL");
@@ -380,11 +382,43 @@ static enum sim_run run_deallocate(struct sim_postgres *pg, const struct call *c
 	return SIM_RUN_FAILED;
 }
 
-/* UNLISTEN replaces a DEALLOCATE that is not run on the server. */
-static enum sim_run run_nothing(struct sim_postgres *pg, const struct call *call)
+static enum sim_run run_listen(struct sim_postgres *pg, const struct call *call)
 {
-	(void)call;
+	const char *name = call->text + strlen("listen ");
+
+	pg->settings.now.channels |= sim_notes_bit(name, strlen(name));
+	return complete(pg, "LISTEN");
+}
+
+/* It also replaces a DEALLOCATE that is not run on the server. */
+static enum sim_run run_unlisten(struct sim_postgres *pg, const struct call *call)
+{
+	const char *name = call->text + strlen("unlisten ");
+
+	if (*name == '*')
+		pg->settings.now.channels = 0;
+	else
+		pg->settings.now.channels &= ~sim_notes_bit(name, strlen(name));
 	return complete(pg, "UNLISTEN");
+}
+
+/* notify NAME, 'PAYLOAD' */
+static enum sim_run run_notify(struct sim_postgres *pg, const struct call *call)
+{
+	struct sim_notice *notice = &pg->notices[pg->settings.now.notified];
+	unsigned token;
+
+	assert_true(pg->settings.now.notified < SIM_NOTICES);
+	assert_int_equal(sscanf(call->text + strlen("notify "), "%63[^,], '%15[^']'",
+				 notice->name, notice->payload),
+		2);
+	/* The text may be used again: the parameter tells which NOTIFY it is. */
+	if (call->parameter && call->parameter[0])
+		snprintf(notice->payload, sizeof(notice->payload), "%s", call->parameter);
+	if (sscanf(notice->payload, "t%u", &token) == 1)
+		note_run(pg, token);
+	pg->settings.now.notified++;
+	return complete(pg, "NOTIFY");
 }
 
 /* The statement of server_check_query. */
@@ -419,8 +453,9 @@ static const struct word {
 	{"do set_config(", run_do, false, false}, {"reset ", run_reset, false, false},
 	{"discard all", run_discard, false, false},
 	{"deallocate all", run_deallocate_all, false, false},
-	{"deallocate ", run_deallocate, false, false}, {"unlisten ", run_nothing, false, false},
-	{"select 1", run_select, false, true},
+	{"deallocate ", run_deallocate, false, false},
+	{"unlisten ", run_unlisten, false, false}, {"listen ", run_listen, false, false},
+	{"notify ", run_notify, false, false}, {"select 1", run_select, false, true},
 	{SIM_RESTORE, run_select, false, true}, /* done by its Bind */
 };
 
@@ -583,6 +618,9 @@ void sim_postgres_answer_question(struct sim_postgres *pg, const char *sql)
 		write_finding(pg, "T", "table t", "");
 	if (strstr(sql, "pg_locks") && pg->settings.lock)
 		write_finding(pg, "L", "advisory lock 1", "");
+	for (unsigned i = 0; strstr(sql, "pg_listening_channels") && sim_notes_name(i); i++)
+		if (pg->settings.before.channels & 1u << i)
+			write_finding(pg, "N", sim_notes_name(i), "");
 	complete(pg, "SELECT");
 	if (strstr(sql, "; COMMIT"))
 		run_commit(pg, NULL);

@@ -173,6 +173,7 @@ void sim_settings_commit(struct sim_settings *settings)
 
 	memcpy(now->value, now->kept, sizeof(now->value));
 	memcpy(now->is_set, now->keeps_set, sizeof(now->is_set));
+	now->notified = 0;
 	settings->before = *now;
 	settings->depth = 0;
 }

@@ -33,6 +33,8 @@ struct sim_values {
 	bool is_set[SIM_SETTINGS]; /* its source is the session */
 	bool keeps_set[SIM_SETTINGS]; /* likewise after a COMMIT */
 	bool table; /* there is a temporary table */
+	unsigned channels; /* on which the session listens: bits of sim_notes_bit() */
+	unsigned notified; /* number of notifications of this transaction */
 };
 
 struct sim_settings {

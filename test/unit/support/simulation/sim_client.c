@@ -19,7 +19,8 @@ void sim_client_begin(struct sim_client *client, unsigned number, const char *us
 	writer_string(&client->out, "user");
 	writer_string(&client->out, user);
 	writer_string(&client->out, "database");
-	writer_string(&client->out, sim_chance(70) ? "db" : "other");
+	client->database = sim_chance(30);
+	writer_string(&client->out, client->database ? "other" : "db");
 	if (sim_chance(50)) {
 		snprintf(name, sizeof(name), "c%u.start", number);
 		writer_string(&client->out, "application_name");
@@ -82,9 +83,21 @@ bool sim_client_finish_transaction(struct sim_client *client)
 	return true;
 }
 
-bool sim_client_finish(struct sim_client *client)
+bool sim_client_finish_listening(struct sim_client *client)
 {
 	if (sim_client_finish_transaction(client))
+		return true;
+	if (has_to_wait(client) || client->owed > 0 || client->unlistened ||
+		(client->possible == 0 && !client->is_vague))
+		return false;
+	client->unlistened = true;
+	sim_requests_query(client, "unlisten *");
+	return true;
+}
+
+bool sim_client_finish(struct sim_client *client)
+{
+	if (sim_client_finish_listening(client))
 		return true;
 	if (has_to_wait(client) || client->owed > 0)
 		return false;

@@ -27,6 +27,7 @@ enum sim_close_cause {
 struct sim_profile {
 	bool transactions; /* begin and commit */
 	bool names; /* named statements */
+	bool listens; /* listen, unlisten and notify, but no savepoints */
 	bool apart; /* Parse and Bind in different batches */
 	bool tracked; /* the pooler tracks the names: a client must close them before reuse */
 	unsigned set_percent; /* statements that change settings */
@@ -65,6 +66,13 @@ struct sim_client {
 	unsigned close_causes; /* enum sim_close_cause */
 	unsigned names; /* number of portal names used so far */
 	unsigned answers; /* number of ReadyForQuery messages in all */
+	unsigned database; /* 0 or 1 */
+	/* Channels on which it certainly and possibly listens: see sim_notes. */
+	unsigned certain, possible;
+	unsigned last_note; /* the last notification that it has heard */
+	bool is_vague; /* it cannot be said when it stops listening */
+	bool was_warned; /* that notifications may be missing */
+	bool unlistened; /* at the end */
 };
 
 /* Connects, and sends a StartupMessage. */
@@ -82,7 +90,10 @@ bool sim_client_send(struct sim_client *client, const struct sim_profile *profil
  */
 bool sim_client_finish(struct sim_client *client);
 
-/* The same without the Terminate. */
+/* The same without the Terminate, which also ends what it listens on. */
+bool sim_client_finish_listening(struct sim_client *client);
+
+/* The same without that. */
 bool sim_client_finish_transaction(struct sim_client *client);
 
 /*

@@ -2,10 +2,12 @@
 #include "support/simulation/sim_oracle.h"
 
 #include "support/messages/letters.h"
+#include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_tokens.h"
 #include "support/simulation/sim_trace.h"
 #include "wire/frame.h"
 #include "wire/message.h"
+#include "wire/reader.h"
 #include "wire/report.h"
 #include "wire/writer.h"
 
@@ -113,6 +115,46 @@ static bool is_notification(const uint8_t *message, size_t total)
 	return same;
 }
 
+/* One of a client's channel, between two answers or before the ReadyForQuery of one. */
+static bool is_note(struct sim_client *client, const uint8_t *message, size_t total)
+{
+	struct reader reader;
+	const char *name, *payload;
+	uint32_t pid;
+	unsigned token;
+
+	if (message[0] != PQ_NOTIFICATION_RESPONSE)
+		return false;
+	reader_init(&reader, message + 5, total - 5);
+	pid = reader_int32(&reader);
+	name = reader_string(&reader);
+	payload = reader_string(&reader);
+	if (!payload || !reader_done(&reader) || name[0] != 'n' ||
+		sscanf(payload, "t%u", &token) != 1)
+		return false;
+	if (sim_postgres_output(&client->oracle) > 0 &&
+		expected(client)[0] != PQ_READY_FOR_QUERY)
+		fail_msg("client %u hears t%u within an answer", client->number, token);
+	sim_notes_heard(client, sim_notes_bit(name, strlen(name)), token, pid);
+	return true;
+}
+
+/* The pooler tells that the server that listens was lost. */
+static bool is_loss(struct sim_client *client, const uint8_t *message, size_t total)
+{
+	struct report report;
+
+	if (message[0] != PQ_NOTICE_RESPONSE)
+		return false;
+	report_parse(message + 5, total - 5, &report);
+	if (!report.text || !strstr(report.text, "notifications may be missing"))
+		return false;
+	if (client->possible == 0)
+		fail_msg("client %u is warned, and does not listen", client->number);
+	sim_notes_warned(client);
+	return true;
+}
+
 /* A notice of the pooler, or an unsolicited message of a server. */
 static bool is_unsolicited(const uint8_t *message, size_t total)
 {
@@ -148,7 +190,9 @@ static bool is_lost_pin(struct sim_client *client, const uint8_t *message, size_
 		return false;
 	if (client->oracle.status != 'I' || sim_postgres_output(&client->oracle) > 0)
 		fail_msg("client %u is warned within a request", client->number);
-	if (!client->oracle.settings.now.table && !client->oracle.settings.lock)
+	sim_notes_warned(client);
+	if (!client->oracle.settings.now.table && !client->oracle.settings.lock &&
+		client->oracle.settings.now.channels == 0)
 		fail_msg("client %u is warned, and has nothing to lose", client->number);
 	sim_settings_drop_objects(&client->oracle.settings);
 	sim_oracle_warnings++;
@@ -307,6 +351,8 @@ static void note(struct sim_client *client, const uint8_t *message)
 		client->resets = false;
 		client->answers++;
 		client->status = (char)message[5];
+		if (client->owed == 0 && client->status == 'I' && !client->batch)
+			sim_notes_settled(client);
 		break;
 	case PQ_COPY_IN_RESPONSE:
 		client->copies = client->awaits_copy;
@@ -337,8 +383,8 @@ size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t a
 		check_welcome(client, data, frame.total);
 	} else if ((error = own_error_of(data, frame.total)) != NULL) {
 		check_own_error(client, error);
-	} else if (!is_lost_pin(client, data, frame.total) &&
-		!is_unsolicited(data, frame.total)) {
+	} else if (!is_note(client, data, frame.total) && !is_loss(client, data, frame.total) &&
+		!is_lost_pin(client, data, frame.total) && !is_unsolicited(data, frame.total)) {
 		compare(client, data, frame.total);
 		note(client, data);
 	}

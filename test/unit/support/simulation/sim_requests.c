@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "support/simulation/sim_requests.h"
 
+#include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_tokens.h"
 #include "support/simulation/sim_trace.h"
@@ -50,6 +51,7 @@ static void send_text(struct sim_client *client, char letter, const char *text)
 
 void sim_requests_query(struct sim_client *client, const char *sql)
 {
+	sim_notes_sent(client, sql);
 	send_text(client, PQ_QUERY, sql);
 	client->owed++;
 	client->unnamed = false;
@@ -72,6 +74,7 @@ static void parse(struct sim_client *client, const char *name, const char *text)
 {
 	const size_t mark = begin(client, PQ_PARSE);
 
+	sim_notes_sent(client, text);
 	writer_string(&client->out, name);
 	writer_string(&client->out, text);
 	writer_int16(&client->out, 0);
@@ -195,13 +198,35 @@ static void draw_setting(
 		snprintf(out, size, "do set_config('%s','%s',false)", name, value);
 		break;
 	case 5:
-		if (profile->transactions)
+		if (profile->transactions && !profile->listens)
 			draw_savepoint(out, size);
 		else
 			snprintf(out, size, "SET ROLE c%u", client->number);
 		break;
 	default:
 		snprintf(out, size, "SET %s='%s'", name, value);
+	}
+}
+
+static void draw_channel(struct sim_client *client, char *out, size_t size)
+{
+	const unsigned channel = sim_below(SIM_CHANNELS);
+
+	switch (sim_below(8)) {
+	case 0:
+	case 1:
+	case 2:
+		snprintf(out, size, "listen n%u", channel);
+		break;
+	case 3:
+		snprintf(out, size, "unlisten n%u", channel);
+		break;
+	case 4:
+		snprintf(out, size, "unlisten *");
+		break;
+	default:
+		snprintf(out, size, "notify n%u, 't%u'", channel,
+			sim_tokens_new(client->number));
 	}
 }
 
@@ -213,6 +238,8 @@ static void draw_statement(
 		snprintf(out, size, "fail t%u", sim_tokens_new(client->number));
 	else if (profile->transactions && sim_chance(25))
 		draw_transaction(out, size);
+	else if (profile->listens && sim_chance(60))
+		draw_channel(client, out, size);
 	else if (sim_chance(profile->set_percent))
 		draw_setting(client, profile, out, size);
 	else if (sim_chance(5))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "support/simulation/sim_server.h"
 
+#include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_tokens.h"
 #include "support/simulation/sim_trace.h"
@@ -36,6 +37,20 @@ void sim_server_collect(void)
 		take_over(endpoint);
 }
 
+void sim_server_notify(const struct sim_postgres *from, const struct sim_notice *notice)
+{
+	const unsigned bit = sim_notes_bit(notice->name, strlen(notice->name));
+
+	for (unsigned i = 0; i < SIM_SERVERS; i++) {
+		struct sim_postgres *pg = &sim_servers[i].session;
+
+		if (sim_servers[i].endpoint && sim_servers[i].started &&
+			!sim_servers[i].has_ended && pg->database == from->database &&
+			(pg->settings.before.channels & bit))
+			sim_postgres_hear(pg, notice, from->pid);
+	}
+}
+
 /* --- login, and cancel requests ----------------------------------------------------------- */
 
 static void answer_startup(struct sim_server *server, const uint8_t *message, size_t total)
@@ -43,12 +58,20 @@ static void answer_startup(struct sim_server *server, const uint8_t *message, si
 	struct buffer *out = &server->session.out;
 	struct startup_walk walk;
 	const char *name, *value, *application_name = "";
+	unsigned database = 0;
 
 	startup_walk_begin(&walk, message, total);
-	while (startup_walk_next(&walk, &name, &value) == STARTUP_PARAMETER)
+	while (startup_walk_next(&walk, &name, &value) == STARTUP_PARAMETER) {
 		if (strcmp(name, "application_name") == 0)
 			application_name = value;
+		else if (strcmp(name, "database") == 0)
+			database = strcmp(value, "other") == 0;
+	}
 	sim_postgres_start(&server->session, true, application_name);
+	server->session.database = database;
+	server->session.at_rest = true;
+	server->session.pid = (uint32_t)server->key[0] << 24 | (uint32_t)server->key[1] << 16 |
+		(uint32_t)server->key[2] << 8 | server->key[3];
 	server->session.one_owner = sim_server_one_owner;
 	writer_authentication(out, AUTH_OK, NULL, 0);
 	writer_parameter_status(out, "application_name", application_name);

@@ -35,6 +35,9 @@ extern bool sim_server_one_owner;
 /* Number of servers so far. */
 extern unsigned sim_server_count;
 
+/* This session has committed a notification: the sessions of its database that listen hear it. */
+void sim_server_notify(const struct sim_postgres *from, const struct sim_notice *notice);
+
 /* Takes over the connections that were launched since the last call. */
 void sim_server_collect(void);
 

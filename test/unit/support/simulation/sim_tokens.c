@@ -48,7 +48,8 @@ static bool is_digit(uint8_t letter)
 static void skip_texts(const uint8_t *body, size_t length)
 {
 	for (size_t i = 0; i + 1 < length; i++)
-		if (body[i] == 't' && (i == 0 || body[i - 1] <= ' ') && is_digit(body[i + 1]))
+		if (body[i] == 't' && (i == 0 || body[i - 1] <= ' ' || body[i - 1] == '\'') &&
+			is_digit(body[i + 1]))
 			skip_token((unsigned)strtoul((const char *)body + i + 1, NULL, 10));
 }
 

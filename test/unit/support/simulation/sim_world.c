@@ -5,6 +5,7 @@
 
 #include "daemon/janitor.h"
 #include "session/work/control.h"
+#include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_tokens.h"
 #include "support/simulation/sim_trace.h"
@@ -68,6 +69,7 @@ static void draw_settings(const char *pool_mode)
 	DRAW("query_wait_notify", "0", "1");
 	DRAW("pkt_buf", "4096", "4096", "64");
 	DRAW("max_pinned", "0", "1", "50%", "100%");
+	DRAW("listen", "shared", "shared", "pin");
 	DRAW("max_prepared_statements", "0", "1", "2", "5", "30");
 }
 
@@ -80,6 +82,7 @@ static void draw_profile(const char *pool_mode)
 	profile = (struct sim_profile){
 		.transactions = strcmp(pool_mode, "statement") != 0,
 		.names = is_session || is_tracked,
+		.listens = sim_chance(50),
 		.apart = is_session || is_tracked,
 		.tracked = is_tracked,
 		.set_percent = sim_chance(60) ? 10 + sim_below(30) : 0,
@@ -94,6 +97,7 @@ void sim_world_begin(uint64_t seed, const char *pool_mode)
 	sim_random_state = seed;
 	draw_settings(pool_mode);
 	sim_tokens_clear();
+	sim_notes_clear();
 	sim_trace_begin(seed, settings);
 	fake_start(settings);
 	draw_profile(pool_mode);
@@ -152,6 +156,24 @@ static struct sim_client *client_at(const struct link *link)
 {
 	for (unsigned i = 0; link && i < SIM_CLIENTS; i++)
 		if (clients[i].endpoint && link_of(&clients[i]) == link)
+			return &clients[i];
+	return NULL;
+}
+
+struct sim_client *sim_world_client_at(unsigned slot)
+{
+	return &clients[slot];
+}
+
+unsigned sim_world_slot(const struct sim_client *client)
+{
+	return (unsigned)(client - clients);
+}
+
+struct sim_client *sim_world_client(unsigned number)
+{
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		if (clients[i].endpoint && clients[i].number == number)
 			return &clients[i];
 	return NULL;
 }
@@ -794,13 +816,23 @@ static void check_pools(void)
 	}
 }
 
+static void check_notes(void)
+{
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		if (clients[i].endpoint && !clients[i].disconnects)
+			sim_notes_check(&clients[i]);
+}
+
 void sim_world_settle(void)
 {
 	operator_resumes();
 	/* Servers that are kept are renewed without end. */
 	fake_set("min_pool_size", "0");
+	fake_set("server_lifetime", "3600");
 	check_everything();
 	run_until_idle(sim_client_finish_transaction);
+	check_notes();
+	run_until_idle(sim_client_finish_listening);
 	/* In session mode finished clients keep their servers while others wait. */
 	if (!sim_server_one_owner) {
 		check_all_answered();

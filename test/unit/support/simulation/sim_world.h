@@ -33,6 +33,11 @@ void sim_world_end(void);
 /* Prints the state of all pools; after a failure. */
 void sim_world_print(void);
 
+/* The client in this slot of SIM_CLIENTS, the slot of a client, and the client with this number (or NULL). */
+struct sim_client *sim_world_client_at(unsigned slot);
+unsigned sim_world_slot(const struct sim_client *client);
+struct sim_client *sim_world_client(unsigned number);
+
 /* Was a cancel request sent with the key of this client, or is the client closed? */
 bool sim_world_is_cancelled(unsigned client);
 
