@@ -67,6 +67,16 @@ def test_a_listener_of_a_pool_of_one_gets_notifications_in_order(pool):
     assert client.silent()
 
 
+@pytest.mark.parametrize("sql", ["LISTEN c", "UNLISTEN c", "UNLISTEN *"])
+def test_the_unnamed_statement_ends_with_any_simple_query(pool, sql):
+    client = pool.client()
+    client.send(wire.parse("SELECT 1"), wire.sync())
+    client.checked()
+    client.query(sql)
+    client.send(wire.bind(), wire.execute(), wire.sync())
+    assert client.result().error.sqlstate == "26000"
+
+
 def test_a_session_hears_its_own_notify_once(pool):
     client = pool.client()
     client.query("LISTEN c")

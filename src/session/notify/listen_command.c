@@ -21,6 +21,9 @@ static enum verdict send_answer(struct relay_run *run, struct buffer *answer)
 	struct client_link *client = run->client;
 
 	writer_ready(answer, READY_IDLE);
+	/* As after any simple query. */
+	statement_unref(client->unnamed);
+	client->unnamed = NULL;
 	client->query_start = client->transaction_start = 0;
 	if (!link_send(&client->link, answer)) {
 		buffer_free(answer);
