@@ -69,7 +69,7 @@ struct sim_client {
 	unsigned database; /* 0 or 1 */
 	/* Channels on which it certainly and possibly listens: see sim_notes. */
 	unsigned certain, possible;
-	unsigned last_note; /* the last notification that it has heard */
+	unsigned last_note[3]; /* the last notification that it has heard on each channel */
 	bool is_vague; /* it cannot be said when it stops listening */
 	bool was_warned; /* that notifications may be missing */
 	bool unlistened; /* at the end */

@@ -5,7 +5,7 @@
  *
  * A client certainly listens on a channel from the answer to its LISTEN until it says UNLISTEN, and
  * possibly from the LISTEN until the answer to its UNLISTEN. Each notification must reach a client once,
- * in the order of the commits, and between its answers.
+ * in the order of the commits on its channel, and between its answers.
  */
 #ifndef PGUSHER_TEST_SIM_NOTES_H
 #define PGUSHER_TEST_SIM_NOTES_H
@@ -36,8 +36,8 @@ void sim_notes_settled(struct sim_client *client);
 /* The client was told that it may have missed some, or that it listens no more. */
 void sim_notes_warned(struct sim_client *client);
 
-/* The client receives it, from the session with this process number. Fails if it must not. */
-void sim_notes_heard(struct sim_client *client, unsigned channel, unsigned token, uint32_t pid);
+/* The client receives it. Fails if it must not. */
+void sim_notes_heard(struct sim_client *client, unsigned channel, unsigned token);
 
 /* At the end: the client has heard all that it had to hear. */
 void sim_notes_check(const struct sim_client *client);

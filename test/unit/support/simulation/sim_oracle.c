@@ -120,13 +120,12 @@ static bool is_note(struct sim_client *client, const uint8_t *message, size_t to
 {
 	struct reader reader;
 	const char *name, *payload;
-	uint32_t pid;
 	unsigned token;
 
 	if (message[0] != PQ_NOTIFICATION_RESPONSE)
 		return false;
 	reader_init(&reader, message + 5, total - 5);
-	pid = reader_int32(&reader);
+	reader_int32(&reader);
 	name = reader_string(&reader);
 	payload = reader_string(&reader);
 	if (!payload || !reader_done(&reader) || name[0] != 'n' ||
@@ -135,7 +134,7 @@ static bool is_note(struct sim_client *client, const uint8_t *message, size_t to
 	if (sim_postgres_output(&client->oracle) > 0 &&
 		expected(client)[0] != PQ_READY_FOR_QUERY)
 		fail_msg("client %u hears t%u within an answer", client->number, token);
-	sim_notes_heard(client, sim_notes_bit(name, strlen(name)), token, pid);
+	sim_notes_heard(client, sim_notes_bit(name, strlen(name)), token);
 	return true;
 }
 
@@ -149,8 +148,6 @@ static bool is_loss(struct sim_client *client, const uint8_t *message, size_t to
 	report_parse(message + 5, total - 5, &report);
 	if (!report.text || !strstr(report.text, "notifications may be missing"))
 		return false;
-	if (client->possible == 0)
-		fail_msg("client %u is warned, and does not listen", client->number);
 	sim_notes_warned(client);
 	return true;
 }
@@ -225,6 +222,13 @@ static bool has_waited(const struct sim_client *client)
 		settings()->query_wait_timeout_action == WAIT_ACTION_ERROR;
 }
 
+static bool is_limited(const struct sim_client *client)
+{
+	(void)client;
+	return settings()->max_db_connections > 0 || settings()->max_user_connections > 0 ||
+		settings()->max_server_connections > 0;
+}
+
 /* The pooler's own errors that end a query only, and when a client may receive them. */
 static const struct own_error {
 	const char *sqlstate, *text;
@@ -233,6 +237,10 @@ static const struct own_error {
 	{"57014", "canceling statement due to user request", was_cancelled},
 	{"53300", "too many clients wait for a server (max_pool_waiters)", was_refused},
 	{"57014", "query_wait_timeout", has_waited},
+	{"53300",
+		"no server connection is left to listen: at most half of those that a limit "
+		"allows may do so",
+		is_limited},
 };
 
 /* Returns the error that the message is; NULL: it is another message. */

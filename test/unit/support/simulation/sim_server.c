@@ -75,6 +75,7 @@ static void answer_startup(struct sim_server *server, const uint8_t *message, si
 	server->session.one_owner = sim_server_one_owner;
 	writer_authentication(out, AUTH_OK, NULL, 0);
 	writer_parameter_status(out, "application_name", application_name);
+	writer_parameter_status(out, "client_encoding", "UTF8");
 	writer_parameter_status(out, "server_version", "15.0");
 	writer_backend_key(out, server->key, sizeof(server->key));
 	writer_ready(out, READY_IDLE);
