@@ -339,6 +339,19 @@ void listening_server_lost(struct channel_hub *hub)
 	forget_channels(hub);
 }
 
+/* Another process has the server, and the clients: nothing is said to them. */
+static void hand_over_channels(struct channel_hub *hub)
+{
+	struct channel *channel;
+
+	forget_channels(hub);
+	while ((channel = TAILQ_FIRST(&hub->due)) != NULL) {
+		TAILQ_REMOVE(&hub->due, channel, in_list);
+		channel->is_due = false;
+		channels_drop_unused(channel);
+	}
+}
+
 void listening_server_closed(
 	struct server_link *server, enum server_state state, const struct failure *why)
 {
@@ -348,8 +361,11 @@ void listening_server_closed(
 		return;
 	pool->hub->server = NULL;
 	pool->hub->wanted_since = loop_now(pool->registry->loop);
-	if (why->reason == REASON_DISKO_OVER)
-		return; /* another process has it, and the clients */
+	if (why->reason == REASON_DISKO_OVER) {
+		hand_over_channels(pool->hub);
+		channels_release(pool);
+		return;
+	}
 	if (state == SERVER_LISTENING)
 		listening_server_lost(pool->hub);
 	else if (pool->failing && pool->refused)
