@@ -27,6 +27,9 @@ bool functions_are_read(const struct pool *pool);
 /* A row of the answer: its letter, its name and its value. */
 void functions_take_row(struct server_link *server, const struct row_value row[3]);
 
+/* A row has another shape: the server is not PostgreSQL, and has no list. */
+void functions_not_read(struct server_link *server);
+
 /* The server has answered by an error. */
 void functions_refused(struct server_link *server, const struct report *report);
 

@@ -95,10 +95,12 @@ static enum verdict judge_function(struct relay_run *run)
 	size_t length;
 	const uint8_t *body = relay_body(run, &length);
 
-	if (run->whole && row_read(body, length, values, 3) == 3)
+	if (!run->whole)
+		run->server->kept.failed = true;
+	else if (row_read(body, length, values, 3) == 3)
 		functions_take_row(run->server, values);
 	else
-		run->server->kept.failed = true;
+		functions_not_read(run->server);
 	return RELAY_DROP;
 }
 

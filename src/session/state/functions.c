@@ -116,6 +116,11 @@ void functions_take_row(struct server_link *server, const struct row_value row[3
 	}
 }
 
+void functions_not_read(struct server_link *server)
+{
+	functions_of(server)->refused = true;
+}
+
 void functions_refused(struct server_link *server, const struct report *report)
 {
 	/* Of the last client of the server, maybe: another one may do it. */
@@ -174,12 +179,13 @@ static bool take_answer(struct session_functions *functions, const struct buffer
 	/* A server that is not PostgreSQL, or one that cannot be read. */
 	if (functions->refused || (!answer->failed && answer->length == 0))
 		return false;
-	if (answer->failed || letter[0] != FUNCTIONS_PRINT || letter[1] != '\0' ||
-		!is_print(print)) {
+	if (answer->failed) { /* too long */
 		session_functions_clear(functions);
 		functions->everything = true;
 		return true;
 	}
+	if (letter[0] != FUNCTIONS_PRINT || letter[1] != '\0' || !is_print(print))
+		return false;
 	if (functions->known && strcmp(print, functions->print) == 0)
 		return false;
 	session_functions_clear(functions);

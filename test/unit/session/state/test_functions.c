@@ -247,7 +247,7 @@ static void test_too_many_names_make_every_text_suspicious(void **state)
 	assert_asked("SELECT 1");
 }
 
-static void test_malformed_answers_make_every_text_suspicious(void **state)
+static void test_answers_of_other_servers_are_no_list(void **state)
 {
 	static const char *const rows[][3] = {
 		{"F", "1.2; DROP", "0"},
@@ -261,7 +261,8 @@ static void test_malformed_answers_make_every_text_suspicious(void **state)
 		be_read();
 		send_row(rows[i][0], rows[i][1], rows[i][2]);
 		end_answer();
-		assert_true(functions()->everything);
+		assert_true(functions()->known);
+		assert_false(functions()->everything);
 		fake_advance(2 * USEC_PER_SEC);
 		functions()->due = true;
 	}
@@ -419,7 +420,7 @@ int main(void)
 		TEST(server_that_answers_otherwise_has_no_functions),
 		TEST(time_limit_of_a_client_is_no_answer),
 		TEST(too_many_names_make_every_text_suspicious),
-		TEST(malformed_answers_make_every_text_suspicious),
+		TEST(answers_of_other_servers_are_no_list),
 		TEST(server_that_does_not_answer_makes_every_text_suspicious),
 		TEST(tags_of_definitions_raise_a_doubt_until_it_is_read_again),
 		TEST(what_is_not_committed_is_not_read),
