@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Judges the answer to a question, and what its client sends meanwhile: see parameters/question. */
+/* Judges the answer to a question, and what its client sends meanwhile: see state/question. */
+#include <string.h>
+
 #include "session/notify/delivery.h"
 #include "session/relay/relay_rules.h"
 #include "session/state/functions.h"
@@ -11,6 +13,12 @@
 /* Longest answer that is kept: a set of parameters cannot have more. */
 enum { ANSWER_MAX = PARAMETERS_SIZE_MAX };
 
+/* PostgreSQL's texts have no NUL, which ends them in the answer that is kept. */
+static bool has_nul(const struct row_value *value)
+{
+	return memchr(value->data, '\0', value->length) != NULL;
+}
+
 /* Append the value; a piece of one follows the piece before it. */
 static void keep(struct server_link *server, const struct row_value values[3])
 {
@@ -19,7 +27,8 @@ static void keep(struct server_link *server, const struct row_value values[3])
 
 	if (answer->length + values[1].length + values[2].length > ANSWER_MAX)
 		server->too_large = true;
-	if (server->too_large || (is_piece && answer->length == 0)) {
+	if (server->too_large || (is_piece && answer->length == 0) || has_nul(&values[1]) ||
+		has_nul(&values[2])) {
 		answer->failed = true;
 		return;
 	}

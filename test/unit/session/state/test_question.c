@@ -359,6 +359,18 @@ static void test_rows_without_a_letter_close_both(void **state)
 	assert_both_closed();
 }
 
+/* Where a text ends is told by its NUL. */
+static void test_rows_with_a_nul_close_both(void **state)
+{
+	static const uint8_t row[] = "D\0\0\0\026\0\3\0\0\0\1S\0\0\0\2\0x\0\0\0\1\0";
+
+	(void)state;
+	be_asked();
+	send_bytes(server, row, sizeof(row) - 1);
+	end_answer();
+	assert_both_closed();
+}
+
 static void test_rows_without_a_name_close_both(void **state)
 {
 	(void)state;
@@ -617,6 +629,7 @@ int main(void)
 			start_without_pins, fake_end),
 		TEST(malformed_rows_close_both),
 		TEST(rows_without_a_letter_close_both),
+		TEST(rows_with_a_nul_close_both),
 		TEST(rows_without_a_name_close_both),
 		TEST(a_row_that_is_longer_than_it_can_be_closes_both),
 		TEST(lengths_of_values_beyond_the_row_close_both),
