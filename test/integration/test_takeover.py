@@ -1090,6 +1090,18 @@ def test_unknown_statement_in_flight_is_reported_by_the_new_process(make, cluste
     assert client.value("SELECT 1") == "1"
 
 
+def test_unnamed_statement_that_is_cached_in_flight_is_answered(make, cluster):
+    pooler = make({"default_pool_size": 1, "cache_unnamed": 1})
+    client = pooler.client()
+    messages = (wire.parse("SELECT 'slept' FROM pg_sleep($1)"), wire.bind([0]), wire.execute())
+    for _ in range(4):
+        assert ask(client, *messages).types == "12DCZ"
+    assert len(on_server(client)) == 1
+    client.send(messages[0], wire.bind([1.5]), wire.execute(), wire.sync())
+    take_over_busy(pooler, cluster)
+    assert client.result().value == "slept"
+
+
 def test_messages_after_a_deallocate_all_in_flight_prepare_anew(make, cluster):
     pooler = make({"default_pool_size": 1})
     client = pooler.client()

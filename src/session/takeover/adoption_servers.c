@@ -29,10 +29,9 @@ static enum server_state server_state_of(const char *name)
 /* Is it a valid request action? A request that pgusher answers always has an operation. */
 static bool is_action(uint8_t value)
 {
-	const uint8_t action = value & REQUEST_ACTION;
+	const uint8_t action = value & REQUEST_ACTION; /* all other bits are flags */
 
-	return (value & ~(REQUEST_ACTION | REQUEST_NOTED | REQUEST_KNOWN)) == 0 &&
-		action <= REQUEST_STALE && (action != REQUEST_ANSWER || value & REQUEST_NOTED);
+	return action <= REQUEST_STALE && (action != REQUEST_ANSWER || value & REQUEST_NOTED);
 }
 
 static bool take_requests(struct requests *requests, const struct link_record_bytes *pairs)
