@@ -10,11 +10,10 @@
 #define PGUSHER_MODEL_BACKENDS_H
 
 #include <stdint.h>
+#include <string.h>
 
-#include "net/wheel.h"
-
-struct client_link;
-struct server_link;
+#include "model/client_link.h"
+#include "model/server_link.h"
 
 enum { BACKENDS_SLOTS = 1024 };
 
@@ -27,8 +26,20 @@ struct backends {
 void backends_add(struct server_link *server);
 void backends_remove(struct server_link *server);
 
-/* A client gets the server: note which one, and until when others may have had it. */
-void backends_note_user(struct server_link *server, const struct client_link *client);
+/*
+ * A client gets the server: note which one, and until when others may have had it. Inline, since
+ * clients get servers for each transaction.
+ */
+static inline void backends_note_user(
+	struct server_link *server, const struct client_link *client)
+{
+	if (server->user_id == client->link.id)
+		return;
+	if (server->user_id != 0)
+		server->others_until = server->link.request_time;
+	server->user_id = client->link.id;
+	memcpy(server->user_key, client->key, sizeof(server->user_key));
+}
 
 /*
  * Returns the process number that the client behind this backend was told at its login; 0 if that is

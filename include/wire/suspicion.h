@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "wire/session_topics.h"
 
@@ -26,12 +27,15 @@ bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end);
 
 static inline bool suspicion_may_be_in(const uint8_t *text, const uint8_t *end)
 {
-	/* The shortest one is "SELECT;SET a.b=1", with its NUL. */
-	const bool is_short = end - text < 17;
+	static const char select[4] = "sele";
+	uint32_t first, letters;
 
-	if (is_short && end - text >= 4 && (text[0] | 0x20) == 's' && (text[2] | 0x20) == 'l')
-		return false;
-	return suspicion_may_be_in_any(text, end);
+	/* The shortest one that begins so is "SELECT;SET a.b=1", with its NUL. */
+	if (end - text < 4 || end - text >= 17)
+		return suspicion_may_be_in_any(text, end);
+	memcpy(&first, text, sizeof(first));
+	memcpy(&letters, select, sizeof(letters));
+	return (first | 0x20202020) != letters && suspicion_may_be_in_any(text, end);
 }
 
 /*

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/backends.h"
 
-#include <string.h>
-
 #include "model/registry.h"
 
 /* What another client has caused before has arrived after this time. */
@@ -40,14 +38,6 @@ void backends_remove(struct server_link *server)
 		*at = server->next_backend;
 }
 
-void backends_note_user(struct server_link *server, const struct client_link *client)
-{
-	if (server->user_id != 0)
-		server->others_until = loop_now(server->link.stream.loop);
-	server->user_id = client->link.id;
-	server->user_pid = client->key_length > 0 ? pid_in(client->key) : 0;
-}
-
 static bool is_same_address(const struct server_link *a, const struct server_link *b)
 {
 	return a->where_length == b->where_length &&
@@ -66,7 +56,7 @@ uint32_t backends_client_pid(const struct server_link *server, uint32_t pid)
 
 	for (each = *slot_of(server, pid); each; each = each->next_backend) {
 		if (pid_in(each->cancel_key) == pid && is_same_address(each, server))
-			return is_certain(each) ? each->user_pid : 0;
+			return is_certain(each) ? pid_in(each->user_key) : 0;
 	}
 	return 0;
 }

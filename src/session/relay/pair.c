@@ -23,14 +23,15 @@ static void end_wait(struct client_link *client)
 	client->served = now;
 }
 
-static void pair(struct client_link *client, struct server_link *server)
+/* Inlined, since clients get servers for each transaction. */
+__attribute__((always_inline)) static inline void pair(
+	struct client_link *client, struct server_link *server)
 {
 	client->link.peer = &server->link;
 	server->link.peer = &client->link;
 	server->fresh = true;
 	server->touched = true;
-	if (server->user_id != client->link.id)
-		backends_note_user(server, client);
+	backends_note_user(server, client);
 	deadline_cancel(&client->deadline);
 	client_enter(client, CLIENT_PAIRED);
 	server_enter(server, SERVER_PAIRED);

@@ -55,12 +55,16 @@ static enum verdict judge_query(struct relay_run *run)
 	return judge_request(run);
 }
 
-/* Returns true if it may be a DEALLOCATE or DISCARD, maybe after a comment or white space. */
-static inline bool may_deallocate(const struct relay_run *run)
+/*
+ * May the first letter of the text begin DEALLOCATE, DISCARD or PREPARE, or a comment or white space
+ * before it? Or is the letter missing?
+ */
+static inline bool may_concern_statements(const struct relay_run *run)
 {
+	const uint32_t letters = 1u << ('d' & 31) | 1u << ('p' & 31);
 	const uint8_t *text = run->at + FRAME_HEADER_SIZE;
 
-	return text < run->end && ((*text | 0x20) == 'd' || *text <= '/');
+	return text >= run->end || *text <= '/' || letters >> (*text & 31) & 1;
 }
 
 /*
@@ -82,7 +86,7 @@ static inline const uint8_t *end_of_text(const struct relay_run *run)
 
 static inline bool may_change_session(const struct relay_run *run, const uint8_t *text)
 {
-	return !run->whole || suspicion_may_be_in(text, end_of_text(run));
+	return !run->whole || suspicion_may_be_in(text, run->at + run->frame.total);
 }
 
 /* It would leave what cannot follow the client. A text that fails ends the unnamed statement too. */
@@ -165,8 +169,7 @@ static inline enum verdict judge_plain(struct relay_run *run)
 	if (link_registry(run->from)->process->settings->disable_pqexec)
 		return refuse_query(run);
 	/* Most clients that use Query use no prepared statements. */
-	if (!run->client->statements && !run->client->unnamed && !may_deallocate(run) &&
-		!sql_statements_may_be_in(run) &&
+	if (!run->client->statements && !run->client->unnamed && !may_concern_statements(run) &&
 		!(run->server->statements && run->server->statements->in_flight > 0)) {
 		end_batch(run);
 		run->server->unnamed = 0;

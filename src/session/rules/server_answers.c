@@ -11,7 +11,8 @@
 #include "wire/suspicion.h"
 
 /* As judge_answer(), when it is not simply a forwarded answer to the oldest request. */
-static enum verdict judge_other_answer(struct relay_run *run, uint8_t type)
+static __attribute__((noinline)) enum verdict judge_other_answer(
+	struct relay_run *run, uint8_t type)
 {
 	struct server_link *server = run->server;
 	const struct request *first = requests_first(&server->requests);
@@ -35,8 +36,9 @@ static enum verdict judge_other_answer(struct relay_run *run, uint8_t type)
 	return server_answers_add_own(run, verdict);
 }
 
-/* Judge a message that answers a request of this type. */
-static inline enum verdict judge_answer(struct relay_run *run, uint8_t type)
+/* Judge a message that answers a request of this type. Inlined, since each answer has several. */
+__attribute__((always_inline)) static inline enum verdict judge_answer(
+	struct relay_run *run, uint8_t type)
 {
 	struct server_link *server = run->server;
 	const struct request *first = requests_first(&server->requests);
@@ -185,8 +187,8 @@ static void note_unlisten(const struct relay_run *run)
 		unlisten_note_tag(run->server, run->client, tag);
 }
 
-/* Handle a command that changes parameters or statements. Returns false when out of memory. */
-static bool note_command(struct relay_run *run)
+/* Returns false when out of memory. */
+static bool follow_command(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
@@ -212,19 +214,31 @@ static bool note_command(struct relay_run *run)
 	return true;
 }
 
+/*
+ * Handle a command that changes parameters or statements: RELAY_PASS, unless it fails. A function of its
+ * own, since most commands change neither.
+ */
+static __attribute__((noinline)) enum verdict note_command(struct relay_run *run)
+{
+	return follow_command(run) ? RELAY_PASS : relay_fail(run, failure_of(REASON_NO_MEMORY));
+}
+
 enum verdict server_answers_command_complete(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 	const struct statement_operation *operation;
 
-	if ((may_change_session(run) || server->changes_known || server->owes_messages) &&
-		!note_command(run))
-		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	if (may_change_session(run) || server->changes_known || server->owes_messages) {
+		const enum verdict verdict = note_command(run);
+
+		if (verdict != RELAY_PASS)
+			return verdict;
+	}
 	operation = statements_oldest(server);
 	if (operation)
 		return judge_noted(run, operation);
 	if (!server->copy)
-		return server_answers_executed(run);
+		return judge_answer(run, PQ_EXECUTE);
 	requests_end_copy(&server->requests, PQ_COPY_DONE, PQ_COPY_DONE);
 	server->copy = COPY_NONE;
 	return server_answers_add_own(run, RELAY_PASS);
