@@ -131,14 +131,21 @@ static __attribute__((noinline)) enum verdict judge_words(struct relay_run *run,
 	return verdict;
 }
 
+/* Returns the text of a Parse behind its name; NULL if the name has no end in what has arrived. */
+static inline const uint8_t *text_of_parse(const struct relay_run *run)
+{
+	const uint8_t *name = run->at + FRAME_HEADER_SIZE, *end = end_of_text(run);
+	const uint8_t *nul = name < end ? memchr(name, 0, (size_t)(end - name)) : NULL;
+
+	return nul ? nul + 1 : NULL;
+}
+
 static enum verdict judge_tracked_parse(struct relay_run *run)
 {
-	const uint8_t *name = run->at + FRAME_HEADER_SIZE;
-	const uint8_t *nul =
-		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
+	const uint8_t *text = text_of_parse(run);
 
-	return nul && may_change_session(run, nul + 1)
-		? judge_words(run, nul + 1, statements_judge_parse, 0)
+	return text && may_change_session(run, text)
+		? judge_words(run, text, statements_judge_parse, 0)
 		: statements_judge_parse(run);
 }
 
@@ -215,12 +222,10 @@ static enum verdict judge_watched_query(struct relay_run *run)
 
 static enum verdict judge_watched_parse(struct relay_run *run)
 {
-	const uint8_t *name = run->at + FRAME_HEADER_SIZE;
-	const uint8_t *nul =
-		name < run->end ? memchr(name, 0, (size_t)(run->end - name)) : NULL;
+	const uint8_t *text = text_of_parse(run);
 
-	return nul ? judge_calls(run, nul + 1, statements_judge_parse)
-		   : statements_judge_parse(run);
+	return text ? judge_calls(run, text, statements_judge_parse)
+		    : statements_judge_parse(run);
 }
 
 /* The list may have changed since the Parse. */
@@ -425,7 +430,7 @@ const struct relay_rule relay_paired_client[RELAY_TYPES] = {
 	[PQ_SYNC] = {judge_request},
 };
 
-/* And those whose prepared statements are tracked. */
+/* The same for clients with prepared statements that are tracked. */
 #define TRACKED                                                                                \
 	PAIRED, [PQ_FUNCTION_CALL] = {judge_tracked_call},                                     \
 		[PQ_DESCRIBE] = {judge_tracked_describe},                                      \

@@ -405,6 +405,21 @@ static void test_other_database_behind_the_name_is_read_anew(void **state)
 	assert_non_null(strstr(last_query(), "<> ''"));
 }
 
+/* The name of the Parse has no end in it: what is behind the message is no text of it. */
+static void test_words_behind_a_broken_parse_are_not_its_text(void **state)
+{
+	static const char message[] = "P\0\0\0\005x"
+				      "Q\001\001\001\001a\0LOAD 'm'";
+
+	(void)state;
+	learn("1.2", "enter", "1");
+	pool->session_state = SESSION_STATE_ERROR;
+	send_letters(client, "S");
+	assert_received(server, "S");
+	send_bytes(client, message, sizeof(message));
+	assert_closed_with_error(client, "08P01", "failed to parse packet");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
 
 int main(void)
@@ -429,6 +444,7 @@ int main(void)
 		TEST(server_of_an_unused_database_is_left_alone),
 		TEST(busy_server_reads_when_it_is_released),
 		TEST(other_database_behind_the_name_is_read_anew),
+		TEST(words_behind_a_broken_parse_are_not_its_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
