@@ -209,7 +209,7 @@ struct server_link {
 	usec_t pinned_since; /* valid if pins */
 	char *pinned_by; /* owned: the object, as the server calls it; NULL: unknown */
 	uint8_t restores; /* queries left to read parameters again after its client's RESET */
-	bool sets_default; /* its client may have sent SET ... TO DEFAULT, which is as RESET */
+	bool sets_default; /* a client may have sent SET ... TO DEFAULT, which is as RESET */
 	enum startup_replication replication : 8; /* the kind of its session */
 	bool drained; /* RESETTING after DRAINING: the reset must succeed */
 	bool cancel_done; /* CANCELING: closed by the server, so the request has taken effect */

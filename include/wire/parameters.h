@@ -141,7 +141,7 @@ struct parameters *parameters_doubt(
 	struct parameter_table *table, const struct parameters *server);
 
 /*
- * The same after SETs of ours for `client`, of which some may have taken effect: what either of
+ * The same after pgusher's SETs for `client`, of which some may have taken effect: what either of
  * them follows is in doubt. Also NULL if there would be too many followed names.
  */
 struct parameters *parameters_doubt_both(struct parameter_table *table,

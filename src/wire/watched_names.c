@@ -7,7 +7,7 @@
 /* The first size of the table; it is doubled when it has as many names as buckets. */
 enum { BUCKETS_LEAST = 64 };
 
-/* FNV-1a. Names are the operator's, or those of users who may create functions. */
+/* FNV-1a. The names come from the operator, and from users with the right to create functions. */
 #define HASH_START 2166136261u
 #define HASH_PRIME 16777619u
 

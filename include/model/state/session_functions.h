@@ -20,7 +20,7 @@ struct server_link;
 
 /* How their list came to be, and whether it can be relied upon. */
 struct session_functions {
-	struct watched_names names; /* of what calls them, and theirs */
+	struct watched_names names; /* of the functions, and of what calls them */
 	struct buffer settings; /* the custom settings that they set, each with a NUL */
 	char print
 		[256]; /* what the catalog had to show for it: unchanged, it is the same list */

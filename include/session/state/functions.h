@@ -3,7 +3,7 @@
  * Reads from a server's catalog which functions of its database may change the session, and what
  * calls them: model/state/session_functions. No word and no tag of a SELECT tells of them.
  *
- * It is one query of ours, on the first server of a database before its first client, and on a
+ * It is one query by pgusher, on the first server of a database before its first client, and on a
  * server that is free: after a transaction that may have changed functions, and once in
  * session_functions_refresh while the database is in use.
  */

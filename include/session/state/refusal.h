@@ -2,7 +2,7 @@
 /*
  * With session_state = error: refuses statements that would leave in the session what cannot follow
  * its client. The server gets a statement that fails in place of the client's, so that its
- * transaction fails as after any error, and the client gets an error of ours.
+ * transaction fails as after any error, and the client gets pgusher's error.
  */
 #ifndef PGUSHER_SESSION_STATE_REFUSAL_H
 #define PGUSHER_SESSION_STATE_REFUSAL_H

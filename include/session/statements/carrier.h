@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Messages of ours that run PREPARE on a server, before a message of the client that uses a
+ * Messages by pgusher that run PREPARE on a server, before a message of the client that uses a
  * statement prepared by SQL.
  *
  * The SQL is run as a statement of the extended protocol, the carrier, with a portal of the same

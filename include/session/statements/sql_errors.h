@@ -14,12 +14,12 @@
  */
 bool sql_errors_are_swallowed(const struct server_link *server);
 
-/* Returns true if the server's oldest request is one of ours before a message of the client. */
+/* Returns true if the server's oldest request is one of pgusher's before a message of the client. */
 bool sql_errors_are_carried(const struct server_link *server);
 
 /*
  * Judge the ErrorResponse of the oldest request: returns RELAY_DROP, with another message inserted
- * in its place, if it has a name of ours, or is about a Query with our name or a PREPARE of ours.
+ * in its place, if it has a name of pgusher's, or is about a Query with one or about a PREPARE of pgusher's.
  * Else RELAY_PASS.
  */
 enum verdict sql_errors_judge(struct relay_run *run);

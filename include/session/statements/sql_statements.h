@@ -3,7 +3,7 @@
  * Statements prepared by SQL in transaction and statement mode: they follow their client as those
  * of the protocol do, and both have their names in common.
  *
- * A PREPARE that is a Query by itself is run by the client's server, under a name of ours. When an
+ * A PREPARE that is a Query by itself is run by the client's server, under a name of pgusher's. When an
  * EXECUTE of it comes, as a Query by itself, our name replaces the client's, and a server that
  * lacks the statement gets the same PREPARE before. Any other text reaches the server as it is.
  */

@@ -108,7 +108,7 @@ struct channel *channels_open_channel(struct channel_hub *hub, const char *name)
 	return channel;
 }
 
-/* Nobody but us can know the name, so that no client gets the tokens. */
+/* Only pgusher knows the name, so that no client gets the tokens. */
 struct channel *channels_marker(struct channel_hub *hub)
 {
 	struct random *random = &hub->pool->registry->loop->random;

@@ -209,7 +209,7 @@ bool listening_server_take_notification(
 	return true;
 }
 
-/* Those who listened before must not be left without notice: then the server is closed. */
+/* Clients that listened before must not be left without notice: then the server is closed. */
 static void listen_has_failed(struct channel *channel)
 {
 	struct channel_hub *hub = channel->hub;

@@ -113,12 +113,12 @@ static bool is_spoilt(const struct server_link *server)
 	return operation && operation->spoilt;
 }
 
-/* A PREPARE of ours before a Query has failed, and the Query comes next. */
+/* pgusher's PREPARE before a Query has failed, and the Query comes next. */
 static void spoil_query(struct server_link *server)
 {
 	const struct request *first = requests_first(&server->requests);
 
-	/* Its Sync is ours, too. */
+	/* Its Sync is pgusher's, too. */
 	if (first && first->type == PQ_SYNC && request_is(first, REQUEST_SWALLOW) &&
 		server->statements)
 		server_statements_spoil_next(server->statements);
@@ -142,10 +142,10 @@ enum verdict server_errors_judge(struct relay_run *run)
 		skip_requests(server);
 		return RELAY_DROP;
 	}
-	if (run->client)
+	if (run->client) {
 		unlisten_undo(run->client);
-	if (run->client)
 		pool_count_error(server->link.pool, report.sqlstate);
+	}
 	if (report_is(&report, "25006"))
 		failover_server_is_read_only(server);
 	verdict = replace_error(run, &report);

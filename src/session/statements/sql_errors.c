@@ -39,7 +39,7 @@ struct difference {
 
 /* --- fields ------------------------------------------------------------------------------- */
 
-/* Returns the length of the name of ours that is here, with the client's name; 0: there is none. */
+/* Returns the length of pgusher's name that is here, with the client's name; 0: there is none. */
 static size_t find_name(
 	const char *text, const struct difference *difference, const char **theirs)
 {
@@ -62,7 +62,7 @@ static size_t find_name(
 	return *theirs ? length : 0;
 }
 
-/* Append the text with the client's names in place of ours. */
+/* Append the text with the client's names in place of pgusher's. */
 static void write_text(
 	struct buffer *out, const char *text, const struct difference *difference)
 {
@@ -149,7 +149,7 @@ static bool is_carried(const struct request *first)
 		(first->type == PQ_EXECUTE || first->type == PQ_BIND);
 }
 
-/* Has the error a name that may be one of ours? */
+/* Has the error a name that may be one of pgusher's? */
 static bool has_name(const struct relay_run *run)
 {
 	return memmem(run->at, run->frame.total, "PGBOUNCER_", sizeof("PGBOUNCER_") - 1);

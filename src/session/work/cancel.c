@@ -22,9 +22,9 @@ static void on_readable(struct stream *stream);
 /* --- the requester ------------------------------------------------------------------------ */
 
 /*
- * Returns true if the query of the client waits for a server, also for one that listens, or for our
- * SETs there. A server that
- * is pinned is not left: the client would lose what it has there.
+ * Returns true if the query of the client waits for a server, also for one that listens, or for
+ * pgusher's SETs there. A client does not leave a server that is pinned: it would lose what it has
+ * there.
  */
 static bool is_unsent(const struct client_link *owner)
 {
