@@ -202,6 +202,16 @@ bool prepare_open_table(struct relay_run *run);
  */
 enum verdict prepare_refuse(struct relay_run *run, enum request_action action);
 
+/* May the server, which stays with the client, have a statement of this name of the client? */
+bool prepare_may_be_there(const struct server_link *server, const char *name);
+
+/*
+ * Read the name of the statement in a Describe or Close; valid as long as the message is. Returns
+ * false, with the verdict, if it is incomplete, or malformed: then the client is closed for `broken`.
+ */
+bool prepare_read_subject(
+	struct relay_run *run, enum reason broken, const char **out, enum verdict *verdict);
+
 /* As prepare_text_at(), for any text but the empty one. */
 const char *prepare_long_text_at(const struct relay_run *run, size_t offset, size_t *size);
 

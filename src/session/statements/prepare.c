@@ -235,3 +235,26 @@ bool prepare_before_query(struct relay_run *run, struct statement *statement)
 		carrier_insert_sync(run);
 	return true;
 }
+
+bool prepare_may_be_there(const struct server_link *server, const char *name)
+{
+	return ((server->pins | server->suspected) & TOPIC_STATEMENTS) &&
+		strncmp(name, "PGBOUNCER_", sizeof("PGBOUNCER_") - 1) != 0;
+}
+
+bool prepare_read_subject(
+	struct relay_run *run, enum reason broken, const char **out, enum verdict *verdict)
+{
+	size_t size;
+
+	if (!run->whole && run->frame.total <= NAME_GATHERED_MAX) {
+		*verdict = prepare_is_crowded(run) ? prepare_out_of_memory(run) : RELAY_MORE;
+		return false;
+	}
+	*out = prepare_text_at(run, 1, &size);
+	if (!run->whole || !*out || run->frame.total != FRAME_HEADER_SIZE + 1 + size) {
+		*verdict = relay_fail(run, failure_of(broken));
+		return false;
+	}
+	return true;
+}
