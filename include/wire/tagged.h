@@ -11,6 +11,12 @@
 #include "wire/reader.h"
 #include "wire/writer.h"
 
+/* The bytes of a field, which stay where they were read. */
+struct tagged_span {
+	const uint8_t *at; /* NULL: none */
+	size_t length;
+};
+
 struct tagged_field {
 	uint16_t tag;
 	const uint8_t *bytes;

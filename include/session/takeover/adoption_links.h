@@ -16,7 +16,7 @@ struct adopted_link {
 	UT_hash_handle by_handle;
 	uint64_t handle, peer; /* handles of the link and its peer in the other process */
 	struct link *link;
-	struct link_record_bytes backlog; /* points into the record, as the next */
+	struct tagged_span backlog; /* points into the record, as the next */
 	struct tagged_field operations; /* of a server: prepared statements, in flight */
 };
 

@@ -40,11 +40,6 @@ enum link_record_flag {
 };
 
 /* Bytes that belong to the message that was read. */
-struct link_record_bytes {
-	const uint8_t *at; /* NULL: none */
-	size_t length;
-};
-
 /*
  * Ages are in microseconds, 0: there is none. Texts and bytes belong to the message that was
  * read.
@@ -62,19 +57,19 @@ struct link_record {
 	uint64_t remaining, flags, protocol;
 	enum startup_replication replication;
 	const char *options; /* of a replication client; NULL: none */
-	struct link_record_bytes key, held, backlog;
-	struct link_record_bytes requests; /* pairs of type and action */
-	struct link_record_bytes where;
+	struct tagged_span key, held, backlog;
+	struct tagged_span requests; /* pairs of type and action */
+	struct tagged_span where;
 	uint64_t host, status;
 	uint64_t close_cause; /* of a server to be closed when it is free */
-	struct link_record_bytes target; /* of a server: see link_record_target() */
-	struct link_record_bytes parameters; /* names and values, each with its NUL */
-	struct link_record_bytes followed; /* name, 1 or 0: with a value or not, value */
+	struct tagged_span target; /* of a server: see link_record_target() */
+	struct tagged_span parameters; /* names and values, each with its NUL */
+	struct tagged_span followed; /* name, 1 or 0: with a value or not, value */
 	/* Of a client: the parameters of its startup message, in the same form. */
-	struct link_record_bytes asked, asked_followed;
-	struct link_record_bytes channels; /* on which it listens: names, each with its NUL */
-	struct link_record_bytes messages; /* of a client: notifications that it has not got */
-	struct link_record_bytes custom_names; /* of a client, each with its NUL */
+	struct tagged_span asked, asked_followed;
+	struct tagged_span channels; /* on which it listens: names, each with its NUL */
+	struct tagged_span messages; /* of a client: notifications that it has not got */
+	struct tagged_span custom_names; /* of a client, each with its NUL */
 	uint64_t suspected, pins; /* of a server: session_topics */
 	uint64_t pinned_age;
 	uint64_t knowledge; /* enum session_knowledge of the server's pool */
@@ -102,23 +97,5 @@ bool link_record_read(struct reader *reader, enum link_kind kind, struct link_re
  * kept.
  */
 void link_record_target(struct buffer *out, const struct database_config *config);
-
-/* Append a field of this tag with the tracked parameters of the set. */
-void link_record_write_parameters(struct buffer *out, uint16_t tag,
-	const struct parameter_table *table, const struct parameters *set);
-
-/*
- * Return the set with these names and values, a reference for the caller. Names that are not
- * tracked are skipped. Returns NULL when out of memory.
- */
-struct parameters *link_record_parameters(
-	struct parameter_table *table, const struct link_record_bytes *bytes);
-
-/*
- * Return a set as link_record_parameters() does, with the followed parameters of a link of this
- * kind too. Returns NULL when out of memory, or when there are too many followed parameters.
- */
-struct parameters *link_record_set(struct parameter_table *table, enum link_kind kind,
-	const struct link_record_bytes *tracked, const struct link_record_bytes *followed);
 
 #endif

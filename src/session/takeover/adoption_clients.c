@@ -17,6 +17,7 @@
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
 #include "session/takeover/adoption_statements.h"
+#include "session/takeover/parameter_record.h"
 #include "session/work/client_session.h"
 #include "session/work/replication.h"
 
@@ -88,15 +89,15 @@ static bool take_asked(struct client_link *client, const struct link_record *rec
 {
 	if (!record->asked.at)
 		return true;
-	client->asked = link_record_set(link_registry(&client->link)->parameters, LINK_CLIENT,
-		&record->asked, &record->asked_followed);
+	client->asked = parameter_record_read_set(link_registry(&client->link)->parameters,
+		LINK_CLIENT, &record->asked, &record->asked_followed);
 	return client->asked != NULL;
 }
 
 /* Those that cannot be noted may be unknown to the questions of this process: see TOPIC_UNREAD. */
 static bool take_custom_names(struct client_link *client, const struct link_record *record)
 {
-	const struct link_record_bytes *names = &record->custom_names;
+	const struct tagged_span *names = &record->custom_names;
 	size_t at = 0;
 
 	while (at < names->length) {

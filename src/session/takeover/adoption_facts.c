@@ -5,6 +5,7 @@
 
 #include "session/takeover/count_record.h"
 #include "session/takeover/inventory.h"
+#include "session/takeover/parameter_record.h"
 #include "wire/tagged.h"
 
 usec_t adoption_facts_moment(const struct registry *registry, uint64_t age)
@@ -31,7 +32,7 @@ struct pool *adoption_facts_pool(
 /* The fields of all records but those of links. They point into the record. */
 struct facts {
 	const char *name, *user, *secret;
-	struct link_record_bytes client_key, welcome, head, stats, logins, counts;
+	struct tagged_span client_key, welcome, head, stats, logins, counts;
 	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
 		lifetime_age;
 };
@@ -41,7 +42,7 @@ static bool read_facts(struct reader *reader, struct facts *out)
 	struct tagged_field field;
 
 	while (tagged_next(reader, &field)) {
-		const struct link_record_bytes bytes = {field.bytes, field.length};
+		const struct tagged_span bytes = {field.bytes, field.length};
 
 		switch ((enum inventory_tag)field.tag) {
 		case INVENTORY_LAST_ID:
@@ -194,7 +195,7 @@ static void read_totals(struct reader *reader, struct totals *totals)
 		*numbers[i] = read_number(reader);
 }
 
-static void adopt_stats(struct stats *stats, const struct link_record_bytes *bytes)
+static void adopt_stats(struct stats *stats, const struct tagged_span *bytes)
 {
 	struct stats adopted = {0};
 	struct reader reader;
@@ -208,7 +209,7 @@ static void adopt_stats(struct stats *stats, const struct link_record_bytes *byt
 }
 
 /* An old process of an earlier version has not counted them. */
-static void adopt_logins(struct stats *stats, const struct link_record_bytes *bytes)
+static void adopt_logins(struct stats *stats, const struct tagged_span *bytes)
 {
 	struct stats adopted = {0};
 	struct reader reader;
@@ -230,7 +231,7 @@ static void adopt_welcome(struct pool *pool, const struct facts *facts)
 		buffer_free(&pool->welcome_head);
 		return;
 	}
-	pool->welcome = link_record_parameters(pool->registry->parameters, &facts->welcome);
+	pool->welcome = parameter_record_read(pool->registry->parameters, &facts->welcome);
 }
 
 static void adopt_pool(struct registry *registry, const struct facts *facts)

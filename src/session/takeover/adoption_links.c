@@ -5,6 +5,7 @@
 
 #include "model/link_walk.h"
 #include "session/takeover/adoption_facts.h"
+#include "session/takeover/parameter_record.h"
 
 bool adoption_links_fill(
 	struct registry *registry, struct link *link, const struct link_record *record)
@@ -20,7 +21,7 @@ bool adoption_links_fill(
 	link->discarding = link_record_is_set(record, LINK_RECORD_DISCARDING);
 	link->cut = link_record_is_set(record, LINK_RECORD_CUT);
 	link->remaining = (uint32_t)record->remaining;
-	link->parameters = link_record_set(
+	link->parameters = parameter_record_read_set(
 		registry->parameters, record->kind, &record->parameters, &record->followed);
 	return record->remaining <= UINT32_MAX && link->parameters &&
 		link_hold(link, record->held.at, record->held.length);

@@ -34,7 +34,7 @@ static bool is_action(uint8_t value)
 	return action <= REQUEST_STALE && (action != REQUEST_ANSWER || value & REQUEST_NOTED);
 }
 
-static bool take_requests(struct requests *requests, const struct link_record_bytes *pairs)
+static bool take_requests(struct requests *requests, const struct tagged_span *pairs)
 {
 	for (size_t i = 0; i + 1 < pairs->length; i += 2) {
 		if (!is_action(pairs->at[i + 1]) ||
@@ -44,7 +44,7 @@ static bool take_requests(struct requests *requests, const struct link_record_by
 	return pairs->length % 2 == 0;
 }
 
-static bool take_server_key(struct server_link *server, const struct link_record_bytes *key)
+static bool take_server_key(struct server_link *server, const struct tagged_span *key)
 {
 	if (key->length == 0)
 		return true;
@@ -62,7 +62,7 @@ static bool take_server_key(struct server_link *server, const struct link_record
 }
 
 /* Set the address for cancel requests. */
-static bool take_address(struct server_link *server, const struct link_record_bytes *where)
+static bool take_address(struct server_link *server, const struct tagged_span *where)
 {
 	server->where_length = sizeof(server->where);
 	if (where->length == 0)
@@ -111,7 +111,7 @@ static enum request_error error_of(const struct link_record *record)
  * Has the server's database another host, name or port in this process's configuration? Then
  * the server is retired, as after a RELOAD.
  */
-static bool has_moved(const struct server_link *server, const struct link_record_bytes *target)
+static bool has_moved(const struct server_link *server, const struct tagged_span *target)
 {
 	struct buffer configured = {0};
 	bool moved;
@@ -185,8 +185,8 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 		take_server_key(server, &record->key) && take_address(server, &record->where);
 }
 
-static bool take_channels(struct server_link *server, enum server_state state,
-	const struct link_record_bytes *channels)
+static bool take_channels(
+	struct server_link *server, enum server_state state, const struct tagged_span *channels)
 {
 	return state != SERVER_LISTENING ||
 		listening_takeover_take_server(

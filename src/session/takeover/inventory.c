@@ -5,6 +5,7 @@
 #include "session/notify/listening_takeover.h"
 #include "session/takeover/count_record.h"
 #include "session/takeover/link_record.h"
+#include "session/takeover/parameter_record.h"
 
 struct inventory {
 	const struct registry *registry;
@@ -196,7 +197,7 @@ static void write_pool(struct inventory *inventory, const struct pool *pool)
 		write_client_key(out, learned->keys);
 	}
 	if (pool->welcome) {
-		link_record_write_parameters(
+		parameter_record_write(
 			out, INVENTORY_WELCOME, pool->registry->parameters, pool->welcome);
 		tagged_bytes(out, INVENTORY_WELCOME_HEAD, pool->welcome_head.data,
 			pool->welcome_head.length);

@@ -9,7 +9,7 @@
 #include "session/link/login.h"
 #include "session/notify/listening_takeover.h"
 #include "session/relay/relay_rules.h"
-#include "wire/parameter_draft.h"
+#include "session/takeover/parameter_record.h"
 
 /* Never change a number, nor reuse one of a tag that is not used any more. */
 enum link_tag {
@@ -51,10 +51,10 @@ enum link_tag {
 	TAG_PINS = 67,
 	TAG_PINNED_AGE = 68,
 	TAG_PINNED_BY = 69,
-	TAG_SESSION_STATE = 90,
 	TAG_CUSTOM_NAMES = 70,
 	TAG_CHANNELS = 80,
 	TAG_MESSAGES = 81,
+	TAG_SESSION_STATE = 90,
 };
 
 /*
@@ -87,37 +87,6 @@ static uint64_t common_flags(const struct link *link)
 		flag(link->stream.paused, LINK_RECORD_PAUSED);
 }
 
-/*
- * Names and values of the followed parameters. An uncertain value is written as none.
- */
-static void write_followed(struct buffer *out, enum link_tag tag, const struct parameters *set)
-{
-	struct parameter_values values;
-	struct buffer list = {0};
-
-	parameter_values_read(set, &values);
-	for (unsigned i = 0; i < values.count; i++) {
-		const struct followed *followed = &values.followed[i];
-
-		writer_string(&list, followed->name);
-		writer_byte(&list, followed->value != NULL);
-		if (followed->value)
-			writer_string(&list, followed->value);
-	}
-	tagged_bytes(out, tag, list.data, list.length);
-	out->failed = out->failed || list.failed;
-	buffer_free(&list);
-}
-
-/* Write a set as two fields: the tracked and the followed parameters. */
-static void write_set(struct buffer *out, enum link_tag tracked, enum link_tag followed,
-	const struct parameters *set)
-{
-	link_record_write_parameters(out, tracked, parameters_table(set), set);
-	if (parameters_has_followed(set))
-		write_followed(out, followed, set);
-}
-
 static void write_common(struct buffer *out, const struct link *link)
 {
 	const struct backlog *backlog = link->stream.backlog;
@@ -137,7 +106,7 @@ static void write_common(struct buffer *out, const struct link *link)
 		tagged_bytes(out, TAG_BACKLOG, backlog->bytes.data + backlog->sent,
 			backlog->bytes.length - backlog->sent);
 	if (link->parameters)
-		write_set(out, TAG_PARAMETERS, TAG_FOLLOWED, link->parameters);
+		parameter_record_write_set(out, TAG_PARAMETERS, TAG_FOLLOWED, link->parameters);
 }
 
 static void write_state(struct buffer *out, const struct link *link, const char *state)
@@ -195,7 +164,7 @@ static void write_client(struct buffer *out, const struct client_link *client)
 	if (client->key_length)
 		tagged_bytes(out, TAG_KEY, client->key, client->key_length);
 	if (client->asked)
-		write_set(out, TAG_ASKED, TAG_ASKED_FOLLOWED, client->asked);
+		parameter_record_write_set(out, TAG_ASKED, TAG_ASKED_FOLLOWED, client->asked);
 	if (client->custom_names)
 		tagged_bytes(out, TAG_CUSTOM_NAMES, client->custom_names,
 			custom_names_size(client->custom_names));
@@ -317,7 +286,7 @@ static void read_address(struct address *remote, const struct tagged_field *fiel
 
 static void read_field(struct link_record *out, const struct tagged_field *field)
 {
-	const struct link_record_bytes bytes = {field->bytes, field->length};
+	const struct tagged_span bytes = {field->bytes, field->length};
 
 	switch ((enum link_tag)field->tag) {
 #define NUMBER(tag, member)                                                                    \
@@ -409,95 +378,4 @@ bool link_record_read(struct reader *reader, enum link_kind kind, struct link_re
 			read_field(out, &field);
 	}
 	return reader_done(reader) && out->handle != 0 && out->state && read_state(out);
-}
-
-/* --- parameters --------------------------------------------------------------------------- */
-
-void link_record_write_parameters(struct buffer *out, uint16_t tag,
-	const struct parameter_table *table, const struct parameters *set)
-{
-	struct buffer known = {0};
-
-	for (unsigned i = 0; i < parameter_count(table); i++) {
-		const char *value = parameters_get(set, i);
-
-		if (!value)
-			continue;
-		writer_string(&known, parameter_name(table, i));
-		writer_string(&known, value);
-	}
-	tagged_bytes(out, tag, known.data, known.length);
-	out->failed = out->failed || known.failed;
-	buffer_free(&known);
-}
-
-/* Read the followed parameters of a link. Those that no client can set are skipped. */
-static enum drafted read_followed(struct parameter_draft *draft, enum link_kind kind,
-	const struct link_record_bytes *bytes)
-{
-	enum drafted drafted = DRAFTED;
-	struct reader reader;
-
-	reader_init(&reader, bytes->at, bytes->length);
-	while (drafted != DRAFTED_NO_MEMORY && reader_left(&reader) > 0) {
-		const char *name = reader_string(&reader);
-		const char *value = reader_byte(&reader) ? reader_string(&reader) : NULL;
-
-		/* Only on a server can a value be uncertain. */
-		if (!reader.failed && (value || kind == LINK_SERVER))
-			drafted = parameter_draft_follow(draft, name, value);
-	}
-	return drafted;
-}
-
-/*
- * Return `set` with the followed parameters of `bytes`. The caller's reference to `set` is
- * taken over. Returns NULL when out of memory, or when there are too many followed parameters.
- */
-static struct parameters *follow(struct parameter_table *table, struct parameters *set,
-	enum link_kind kind, const struct link_record_bytes *bytes)
-{
-	struct parameter_draft draft;
-	struct parameters *followed = NULL, *both = NULL;
-
-	parameter_draft_begin(&draft, table);
-	if (read_followed(&draft, kind, bytes) != DRAFTED_NO_MEMORY)
-		followed = parameter_draft_end(&draft);
-	else
-		parameter_draft_drop(&draft);
-	if (followed)
-		both = parameters_follow(table, set, followed);
-	parameters_unref(followed);
-	parameters_unref(set);
-	return both;
-}
-
-struct parameters *link_record_parameters(
-	struct parameter_table *table, const struct link_record_bytes *bytes)
-{
-	struct parameters *set = parameters_empty(table);
-	struct reader reader;
-
-	reader_init(&reader, bytes->at, bytes->length);
-	while (set && reader_left(&reader) > 0) {
-		const char *name = reader_string(&reader);
-		const char *value = reader_string(&reader);
-		const int index = reader.failed ? -1 : parameter_index(table, name);
-		struct parameters *more;
-
-		if (index < 0)
-			continue;
-		more = parameters_with(table, set, (unsigned)index, value);
-		parameters_unref(set);
-		set = more;
-	}
-	return set;
-}
-
-struct parameters *link_record_set(struct parameter_table *table, enum link_kind kind,
-	const struct link_record_bytes *tracked, const struct link_record_bytes *followed)
-{
-	struct parameters *set = link_record_parameters(table, tracked);
-
-	return set && followed->length > 0 ? follow(table, set, kind, followed) : set;
 }
