@@ -915,6 +915,40 @@ def test_a_client_that_has_described_the_columns_gets_the_error(one, table):
     assert (result.error, result.rows) == (None, [["1", "2"]])
 
 
+@pytest.fixture
+def mood(one):
+    """The name of an enumerated type, and a function that drops and creates it again."""
+    def create(client):
+        client.query("DROP TYPE IF EXISTS mood; CREATE TYPE mood AS ENUM ('glad', 'sad')")
+
+    with one.raw().login() as client:
+        create(client)
+        yield create
+        client.query("DROP TYPE mood")
+
+
+MOODS = (
+    "SELECT $1::mood",
+    "SELECT $1::text::mood",
+    "SELECT $1::mood = ANY(enum_range(NULL::mood))",
+    "SELECT ($1::mood[])[1]",
+)
+
+
+@pytest.mark.parametrize("text", MOODS)
+def test_a_type_that_was_created_again_is_found(one, mood, text):
+    """The text is the first client's, too, and the server has its plan with the type's former OID."""
+    values = ["{glad}" if "[]" in text else "glad"]
+    expected = [["t" if "ANY" in text else "glad"]]
+    first, second, other = one.client(), one.client(), one.client()
+    prepare(first, "s", text)
+    assert run(first, "s", values) == expected
+    mood(other)
+    prepare(second, "s", text)
+    assert describe_statement(second, "s") == 1
+    assert run(second, "s", values) == expected
+
+
 def test_a_batch_is_replayed_for_a_client_that_describes_each_time(one, table):
     client, other = one.client(), one.client()
     prepare(client, "s", f"SELECT * FROM {table}")

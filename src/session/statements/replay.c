@@ -165,13 +165,30 @@ void replay_keep(struct relay_run *run, const uint8_t *data)
 /* --- outdated plans ----------------------------------------------------------------------- */
 
 /*
- * The text may be translated, the routine is not. The same SQLSTATE from other routines is an
- * error of the client's SQL.
+ * Have the columns changed? The text may be translated, the routine is not. The same SQLSTATE from
+ * other routines is an error of the client's SQL.
  */
-bool replay_is_stale(const struct report *report)
+static bool has_other_columns(const struct report *report)
 {
 	return report_is(report, "0A000") && report->routine &&
 		strcmp(report->routine, "RevalidateCachedQuery") == 0;
+}
+
+/*
+ * Is a type of the parameters gone? It may have been created again, with another OID, which only a
+ * new Parse finds. PostgreSQL does not translate its internal errors.
+ */
+static bool has_lost_type(const struct report *report)
+{
+	static const char text[] = "cache lookup failed for type ";
+
+	return report_is(report, "XX000") && report->text &&
+		strncmp(report->text, text, sizeof(text) - 1) == 0;
+}
+
+bool replay_is_stale(const struct report *report)
+{
+	return has_other_columns(report) || has_lost_type(report);
 }
 
 /*
@@ -286,13 +303,13 @@ static bool end_batch(struct server_link *server)
 bool replay_begin(struct relay_run *run, const struct report *report)
 {
 	struct server_link *server = run->server;
-	const bool stale = replay_is_stale(report);
+	const bool changed = has_other_columns(report);
 
 	if (!run->whole || !correct_noted(server, report))
 		return false;
-	if (!replay_may_begin(run) || (stale && needs_error(run))) {
+	if (!replay_may_begin(run) || (changed && needs_error(run))) {
 		if (run->client && run->client->statements)
-			run->client->statements->told = stale;
+			run->client->statements->told = changed;
 		return false;
 	}
 	if (server->batch_progress == BATCH_OPEN && !end_batch(server))
