@@ -111,14 +111,18 @@ static enum verdict end_canceled(struct relay_run *run, char status)
 
 /*
  * The client waits for a server again, and this one refuses the messages that were sent with the
- * SETs. It has its old parameters: the SETs were a part of the failed transaction.
+ * SETs. It has its old parameters: the SETs were a part of the failed transaction. If the client has
+ * left since the error, the server is closed, as it is when the client leaves before that.
  */
 static enum verdict end_refused(struct relay_run *run, char status)
 {
 	struct server_link *server = run->server;
 	struct client_link *client = run->client;
-	const bool cut = client->link.remaining > 0 && !client->link.discarding;
+	bool cut;
 
+	if (!client)
+		return relay_fail(run, failure_of(reason_of_error(server)));
+	cut = client->link.remaining > 0 && !client->link.discarding;
 	parameter_sync_take_back(server);
 	if (status != READY_FAILED_TRANSACTION || server_has_gathered(server))
 		return relay_fail(run, failure_of(REASON_RESET_QUERY_FAILED));

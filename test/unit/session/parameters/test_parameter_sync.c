@@ -679,6 +679,16 @@ static void test_refused_parameter_ends_the_query_with_the_servers_error(void **
 	assert_int_equal(pool->unsent[UNSENT_SETTING_REFUSED], 1);
 }
 
+static void test_a_client_that_leaves_behind_the_refusal_closes_the_server(void **state)
+{
+	(void)state;
+	refuse_sets();
+	disconnect(client);
+	assert_closed(client);
+	send_letters(server, "!");
+	assert_closed(server);
+}
+
 /* The client's next queries find out with one message to the server. */
 static void test_refused_parameters_are_sent_alone_until_a_server_takes_them(void **state)
 {
@@ -1328,6 +1338,7 @@ int main(void)
 		TEST(server_left_in_a_transaction_by_sets_stays_paired),
 		IGNORING_TEST(refused_parameter_closes_both_where_settings_do_not_follow),
 		TEST(refused_parameter_ends_the_query_with_the_servers_error),
+		TEST(a_client_that_leaves_behind_the_refusal_closes_the_server),
 		TEST(refused_parameters_are_sent_alone_until_a_server_takes_them),
 		TEST(sync_by_itself_gets_no_error),
 		TEST(server_that_has_refused_a_parameter_is_set_for_its_next_client),
