@@ -172,13 +172,39 @@ void delivery_sweep(struct channel_hub *hub)
 
 /*
  * Between a LISTEN of its client and the handoff, a server listens for its client. What the listening
- * server of the pool brings too comes only from there.
+ * server of the pool brings too, or the server of an older handoff, comes only from there.
  */
 static bool comes_twice(const struct client_link *client, const char *channel)
 {
 	const struct subscription *subscription = channels_subscription(client, channel);
 
-	return subscription && !subscription->handoff && subscription->confirmed;
+	return subscription && subscription->confirmed;
+}
+
+/*
+ * Queue the notification of the run's message: the caller has to see to it that the queue is looked
+ * at. Returns false when out of memory.
+ */
+static bool queue_message(struct relay_run *run, struct channel_listener *listener,
+	const struct notifier_message *message)
+{
+	struct notification *notification = notifier_message_for_clients(run, message->pid);
+
+	if (!notification)
+		return false;
+	delivery_offer(listener, notification);
+	notification_unref(notification);
+	pool_needs_work(listener->hub->pool);
+	return true;
+}
+
+/* What waits for the client was sent before this message: it must not be overtaken. */
+static enum verdict queue_behind(struct relay_run *run, const struct notifier_message *message)
+{
+	if (!queue_message(run, run->client->listener, message))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
+	run->server->owes_messages = true;
+	return RELAY_DROP;
 }
 
 enum verdict delivery_judge_paired(struct relay_run *run)
@@ -191,6 +217,8 @@ enum verdict delivery_judge_paired(struct relay_run *run)
 		return RELAY_PASS;
 	if (comes_twice(run->client, message.channel))
 		return RELAY_DROP;
+	if (run->client->listener && run->client->listener->queue.count > 0)
+		return queue_behind(run, &message);
 	notifier_write_pid(
 		relay_replace_front(run, NOTIFIER_FRONT, NOTIFIER_FRONT), run, message.pid);
 	return RELAY_PASS;
@@ -200,16 +228,12 @@ enum verdict delivery_judge_asked(struct relay_run *run)
 {
 	struct client_link *client = run->server->asked_for;
 	struct channel_listener *listener = client ? channels_open_listener(client) : NULL;
-	struct notification *notification;
 	struct notifier_message message;
 
-	if (!listener || !run->whole || !notifier_read(run, &message) ||
+	if (!client || !run->whole || !notifier_read(run, &message) ||
 		comes_twice(client, message.channel))
 		return RELAY_DROP;
-	notification = notifier_message_for_clients(run, message.pid);
-	if (notification)
-		delivery_offer(listener, notification);
-	notification_unref(notification);
-	pool_needs_work(listener->hub->pool);
+	if (!listener || !queue_message(run, listener, &message))
+		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	return RELAY_DROP;
 }

@@ -92,6 +92,9 @@ static enum verdict judge_listen(struct relay_run *run, const char *name)
 	if (client->listener && client->listener->error)
 		return pass_error(run);
 	subscription = channels_subscription(client, name);
+	/* Another server still listens for it. */
+	if (subscription && subscription->handoff)
+		return complete(run, "LISTEN");
 	if (!subscription)
 		subscription = channels_subscribe(client, name, &too_many);
 	if (!subscription)

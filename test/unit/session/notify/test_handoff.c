@@ -45,13 +45,18 @@ static void write_row(
 }
 
 /* The answer to the question of the pooler: the server listens on c. */
+static void write_answer(struct buffer *out)
+{
+	write_row(out, "N", "c", "");
+	writer_command_complete(out, "SELECT 1");
+	writer_ready(out, READY_IDLE);
+}
+
 static void answer_question(void)
 {
 	struct buffer out = {0};
 
-	write_row(&out, "N", "c", "");
-	writer_command_complete(&out, "SELECT 1");
-	writer_ready(&out, READY_IDLE);
+	write_answer(&out);
 	send_buffer(server, &out);
 }
 
@@ -153,6 +158,63 @@ static void test_a_client_goes_on_while_its_server_is_handed_over(void **state)
 	send_query(client, "SELECT 2");
 	assert_state(client, CLIENT_PAIRED);
 	assert_true(endpoint_link(client)->peer != endpoint_link(server));
+}
+
+/* The server that is handed over, and the next one of its client, both hear it. */
+static void test_two_servers_of_a_client_bring_each_notification_once(void **state)
+{
+	struct endpoint *first;
+
+	(void)state;
+	start_with("default_pool_size = 2\n");
+	listen_on_own_server();
+	first = server;
+	server = fake_server(pool);
+	send_query(client, "SELECT 2; LISTEN c");
+	read_letters(server);
+	listening_answer(server, "LISTEN");
+	read_letters(client);
+	listening_notify(first, "c", "1");
+	assert_received(client, "A");
+	listening_notify(server, "c", "1");
+	assert_received(client, "");
+}
+
+static void test_a_listen_during_the_handoff_is_answered_at_once(void **state)
+{
+	(void)state;
+	listen_on_own_server();
+	send_query(client, "LISTEN c");
+	assert_received(client, "CZ");
+	let_both_listen();
+	listening_notify(server, "c", "1");
+	assert_received(client, "A");
+}
+
+/* What came behind the answer to the question waits for the client, the next is in its answer. */
+static void test_a_pinned_server_overtakes_nothing_that_waits_for_its_client(void **state)
+{
+	struct buffer out = {0};
+
+	(void)state;
+	start_with("max_db_connections = 1\ndefault_pool_size = 1\nmax_pinned = 1\n");
+	send_query(client, "SELECT 1; LISTEN c");
+	read_letters(server);
+	listening_answer(server, "LISTEN");
+	read_letters(client);
+	read_letters(server);
+	send_query(client, "NOTIFY c, '2'");
+	write_answer(&out);
+	listening_write_notification(&out, "c", "1");
+	send_buffer(server, &out);
+	assert_state(server, SERVER_PAIRED);
+	assert_received(server, "Q");
+	writer_command_complete(&out, "NOTIFY");
+	listening_write_notification(&out, "c", "2");
+	writer_ready(&out, READY_IDLE);
+	send_buffer(server, &out);
+	assert_received(client, "CZAA");
+	assert_string_equal(listening_payload(client), "2");
 }
 
 static void test_a_handoff_with_a_present_channel_needs_no_wait(void **state)
@@ -352,6 +414,9 @@ int main(void)
 		TEST(the_servers_own_notifications_count_until_its_token),
 		TEST(the_listening_server_may_get_the_token_first),
 		TEST_ALONE(a_client_goes_on_while_its_server_is_handed_over),
+		TEST_ALONE(two_servers_of_a_client_bring_each_notification_once),
+		TEST(a_listen_during_the_handoff_is_answered_at_once),
+		TEST_ALONE(a_pinned_server_overtakes_nothing_that_waits_for_its_client),
 		TEST(a_handoff_with_a_present_channel_needs_no_wait),
 		TEST(a_client_whose_server_was_reset_goes_on_with_its_settings),
 		TEST(a_refused_listening_server_ends_the_wait),
