@@ -14,4 +14,10 @@
  */
 bool listening_limits_allow(const struct pool *pool);
 
+/*
+ * Returns whether too many servers listen below a limit of the pool, since the operator has lowered
+ * it: the pool's listening server must be closed.
+ */
+bool listening_limits_exceeded(const struct pool *pool);
+
 #endif

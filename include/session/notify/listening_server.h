@@ -22,7 +22,8 @@ void listening_server_begin(struct server_link *server);
 
 /*
  * It cannot be launched for this reason: every client that waits for the end of a LISTEN gets it as an
- * error.
+ * error, in listening_server_work(), which the caller has to see to. Others stay subscribed, and
+ * listening_server_upkeep() tries again.
  */
 void listening_server_refused(struct pool *pool, const struct failure *why);
 

@@ -9,6 +9,7 @@
 #include "session/notify/delivery.h"
 #include "session/notify/handoff.h"
 #include "session/notify/handoff_state.h"
+#include "session/notify/listening_limits.h"
 #include "wire/sql.h"
 #include "wire/writer.h"
 
@@ -182,7 +183,6 @@ void listening_server_refused(struct pool *pool, const struct failure *why)
 	}
 	notification_unref(error);
 	handoff_abandon(pool->hub);
-	pool_needs_work(pool);
 }
 
 /* --- from the server ---------------------------------------------------------------------- */
@@ -394,6 +394,8 @@ static void inspect(struct channel_hub *hub, usec_t now)
 		server_close_for(hub->server, REASON_DATABASE_CONFIGURATION_CHANGED);
 	else if (pool_is_paused(hub->pool))
 		server_close_for(hub->server, REASON_PAUSE_MODE);
+	else if (listening_limits_exceeded(hub->pool))
+		server_close_for(hub->server, REASON_LISTENING_SERVERS);
 	else if (is_idle(hub, now))
 		server_close_for(hub->server, REASON_SERVER_IDLE_TIMEOUT);
 }

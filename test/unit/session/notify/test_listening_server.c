@@ -173,6 +173,35 @@ static void test_without_a_place_a_listen_fails_at_once(void **state)
 	assert_string_equal(client->sqlstate, "53300");
 }
 
+/* Else it would keep its place from servers that run queries, for as long as clients listen. */
+static void test_a_limit_that_is_lowered_ends_the_listening_server(void **state)
+{
+	usec_t later;
+
+	(void)state;
+	start_with("max_db_connections = 2\n");
+	later = loop_now(&fake_loop) + USEC_PER_SEC;
+	listen_on_c();
+	listening_server_upkeep(pool, later);
+	assert_state(listening, SERVER_LISTENING);
+	fake_set("max_db_connections", "1");
+	listening_server_upkeep(pool, later);
+	assert_closed(listening);
+	fake_turn();
+	assert_received(client, "N");
+	assert_null(fake_launched());
+	/* The next attempt is the next upkeep. */
+	assert_false(pool->has_work);
+	fake_set("max_db_connections", "2");
+	listening_server_upkeep(pool, later);
+	fake_turn();
+	listening = listening_log_in(fake_launched());
+	assert_received(listening, "^Q");
+	listening_answer(listening, "LISTEN");
+	listening_notify(listening, "c", "x");
+	assert_received(client, "A");
+}
+
 static void test_a_listen_that_waits_goes_another_way_when_listen_changes(void **state)
 {
 	struct endpoint *server = fake_server(pool);
@@ -412,6 +441,7 @@ int main(void)
 		TEST(a_refused_login_ends_every_listen_that_waits),
 		TEST_ALONE(a_listen_ends_at_query_wait_timeout),
 		TEST_ALONE(without_a_place_a_listen_fails_at_once),
+		TEST_ALONE(a_limit_that_is_lowered_ends_the_listening_server),
 		TEST(a_listen_that_waits_goes_another_way_when_listen_changes),
 		TEST(a_notification_reaches_each_client_once_in_order),
 		TEST(a_client_gets_nothing_inside_an_answer),
