@@ -2,6 +2,7 @@
 /* The invariants that hold between any two events: see fake_check(). */
 #include "model/statistics/client_group.h"
 #include "session/notify/channels.h"
+#include "session/notify/listening_server.h"
 #include "session/pool/launch.h"
 #include "session/pool/lookup.h"
 #include "session/server/server_login_state.h"
@@ -467,8 +468,9 @@ static void check_turn(const struct pool *pool)
 static void check_promise(const struct pool *pool)
 {
 	const struct cap *cap = pool->wait.promised;
-	const bool is_in_need = pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 &&
-		!pool_is_paused(pool);
+	const bool is_in_need = !pool_is_paused(pool) &&
+		(pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 ||
+			listening_server_is_wanted(pool));
 
 	if (!cap)
 		return;

@@ -138,10 +138,10 @@ static void ready(struct sim_postgres *pg)
 {
 	if (pg->status == 'I')
 		sim_postgres_end_transaction(pg, true);
-	report_changes(pg);
 	pg->at_rest = pg->status == 'I';
 	if (pg->at_rest)
 		send_news(pg);
+	report_changes(pg);
 	writer_ready(&pg->out, (enum ready_status)pg->status);
 	pg->rest = NULL;
 }

@@ -290,8 +290,11 @@ static enum sim_setting call_set_config(struct sim_postgres *pg, const char *tex
 
 static enum sim_run run_set_config(struct sim_postgres *pg, const struct call *call)
 {
-	const enum sim_setting setting = call_set_config(pg, call->text);
+	enum sim_setting setting;
 
+	if (pg->set_failure != SIM_SETS_SUCCEED)
+		return fail_sets(pg);
+	setting = call_set_config(pg, call->text);
 	write_heading(pg);
 	write_row(pg, pg->settings.now.value[setting]);
 	return complete(pg, "SELECT 1");

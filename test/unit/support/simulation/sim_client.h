@@ -62,6 +62,7 @@ struct sim_client {
 	uint8_t key[32];
 	size_t key_length;
 	unsigned cancel_requests; /* number of cancel requests with its key */
+	bool was_limited; /* pools shared a limit of servers, which was changed since */
 	bool has_waited; /* time has passed while it had no server */
 	unsigned close_causes; /* enum sim_close_cause */
 	unsigned names; /* number of portal names used so far */

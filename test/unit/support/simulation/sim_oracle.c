@@ -115,7 +115,25 @@ static bool is_notification(const uint8_t *message, size_t total)
 	return same;
 }
 
-/* One of a client's channel, between two answers or before the ReadyForQuery of one. */
+/*
+ * Between two answers, or at the end of one: before its ReadyForQuery, and the ParameterStatus before
+ * that.
+ */
+static bool may_hear(const struct sim_client *client)
+{
+	const uint8_t *next = expected(client);
+	size_t left = sim_postgres_output(&client->oracle);
+	struct frame frame = {0};
+
+	while (left > 0 && *next == PQ_PARAMETER_STATUS) {
+		assert_int_equal(frame_peek(next, left, UINT32_MAX, &frame), FRAME_WHOLE);
+		next += frame.total;
+		left -= frame.total;
+	}
+	return left == 0 || *next == PQ_READY_FOR_QUERY;
+}
+
+/* One of a client's channel. */
 static bool is_note(struct sim_client *client, const uint8_t *message, size_t total)
 {
 	struct reader reader;
@@ -131,9 +149,9 @@ static bool is_note(struct sim_client *client, const uint8_t *message, size_t to
 	if (!payload || !reader_done(&reader) || name[0] != 'n' ||
 		sscanf(payload, "t%u", &token) != 1)
 		return false;
-	if (sim_postgres_output(&client->oracle) > 0 &&
-		expected(client)[0] != PQ_READY_FOR_QUERY)
-		fail_msg("client %u hears t%u within an answer", client->number, token);
+	if (!may_hear(client))
+		fail_msg("client %u hears t%u within an answer, before \"%s\"", client->number,
+			token, show(expected(client), sim_postgres_output(&client->oracle)));
 	sim_notes_heard(client, sim_notes_bit(name, strlen(name)), token);
 	return true;
 }
@@ -203,6 +221,12 @@ static const struct settings *settings(void)
 	return fake_registry.process->settings;
 }
 
+bool sim_oracle_has_limits(void)
+{
+	return settings()->max_db_connections > 0 || settings()->max_user_connections > 0 ||
+		settings()->max_server_connections > 0;
+}
+
 static bool was_cancelled(const struct sim_client *client)
 {
 	return client->cancel_requests > 0;
@@ -222,11 +246,9 @@ static bool has_waited(const struct sim_client *client)
 		settings()->query_wait_timeout_action == WAIT_ACTION_ERROR;
 }
 
-static bool is_limited(const struct sim_client *client)
+static bool was_limited(const struct sim_client *client)
 {
-	(void)client;
-	return settings()->max_db_connections > 0 || settings()->max_user_connections > 0 ||
-		settings()->max_server_connections > 0;
+	return client->was_limited || sim_oracle_has_limits();
 }
 
 /* The pooler's own errors that end a query only, and when a client may receive them. */
@@ -240,7 +262,7 @@ static const struct own_error {
 	{"53300",
 		"no server connection is left to listen: at most half of those that a limit "
 		"allows may do so",
-		is_limited},
+		was_limited},
 };
 
 /* Returns the error that the message is; NULL: it is another message. */

@@ -18,6 +18,9 @@ size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t a
  */
 extern unsigned long long sim_oracle_refusals, sim_oracle_timeouts, sim_oracle_warnings;
 
+/* Do pools share a limit of servers? */
+bool sim_oracle_has_limits(void);
+
 /* Checks the beginning of a message that will not be completed. */
 void sim_oracle_check_tail(struct sim_client *client, const uint8_t *data, size_t length);
 

@@ -6,6 +6,7 @@
 #include "daemon/janitor.h"
 #include "session/work/control.h"
 #include "support/simulation/sim_notes.h"
+#include "support/simulation/sim_oracle.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_tokens.h"
 #include "support/simulation/sim_trace.h"
@@ -552,6 +553,8 @@ static void reload(const char *name, const char *value)
 	struct pool *pool;
 
 	sim_trace("operator", 0, "reloads", 0, name);
+	for (unsigned i = 0; i < SIM_CLIENTS; i++)
+		clients[i].was_limited |= sim_oracle_has_limits();
 	fake_set(name, value);
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry)
 		pool_needs_work(pool);
