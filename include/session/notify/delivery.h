@@ -37,10 +37,12 @@ void delivery_to_client(struct client_link *client);
 void delivery_sweep(struct channel_hub *hub);
 
 /*
- * For judges: a server sends a NotificationResponse to the client that it is paired with, or was
- * paired with until it was asked for its state.
+ * For judges: a server sends a NotificationResponse to the client that it is paired with, also while
+ * it runs our SETs, or was paired with until it was asked for its state. Behind what waits for the
+ * client the message waits, too.
  */
 enum verdict delivery_judge_paired(struct relay_run *run);
+enum verdict delivery_judge_syncing(struct relay_run *run);
 enum verdict delivery_judge_asked(struct relay_run *run);
 
 #endif

@@ -201,19 +201,27 @@ static bool queue_message(struct relay_run *run, struct channel_listener *listen
 /* What waits for the client was sent before this message: it must not be overtaken. */
 static enum verdict queue_behind(struct relay_run *run, const struct notifier_message *message)
 {
-	if (!queue_message(run, run->client->listener, message))
+	struct channel_listener *listener = channels_open_listener(run->client);
+
+	if (!listener || !queue_message(run, listener, message))
 		return relay_fail(run, failure_of(REASON_NO_MEMORY));
 	run->server->owes_messages = true;
 	return RELAY_DROP;
+}
+
+/* Read the message if it concerns the client of the run: where session_state is not ignored. */
+static bool read_for_client(const struct relay_run *run, struct notifier_message *message)
+{
+	return run->client && run->whole &&
+		pool_configured_session_state(run->client->link.pool) != SESSION_STATE_IGNORE &&
+		notifier_read(run, message);
 }
 
 enum verdict delivery_judge_paired(struct relay_run *run)
 {
 	struct notifier_message message;
 
-	if (!run->client || !run->whole ||
-		pool_configured_session_state(run->client->link.pool) == SESSION_STATE_IGNORE ||
-		!notifier_read(run, &message))
+	if (!read_for_client(run, &message))
 		return RELAY_PASS;
 	if (comes_twice(run->client, message.channel))
 		return RELAY_DROP;
@@ -222,6 +230,15 @@ enum verdict delivery_judge_paired(struct relay_run *run)
 	notifier_write_pid(
 		relay_replace_front(run, NOTIFIER_FRONT, NOTIFIER_FRONT), run, message.pid);
 	return RELAY_PASS;
+}
+
+enum verdict delivery_judge_syncing(struct relay_run *run)
+{
+	struct notifier_message message;
+
+	if (!read_for_client(run, &message) || comes_twice(run->client, message.channel))
+		return RELAY_DROP;
+	return queue_behind(run, &message);
 }
 
 enum verdict delivery_judge_asked(struct relay_run *run)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/statements_in_flight.h"
+#include "session/notify/delivery.h"
 #include "session/parameters/parameter_sync.h"
 #include "session/pool/draining.h"
 #include "session/pool/pairing.h"
@@ -230,6 +231,8 @@ static enum verdict judge_set_ready(struct relay_run *run)
 
 const struct relay_rule relay_syncing_server[RELAY_TYPES] = {
 	RELAY_EVERY(relay_drop_own),
+	/* A server that is pinned may listen for its client. */
+	[PQ_NOTIFICATION_RESPONSE] = {delivery_judge_syncing, .whole = true},
 	[PQ_COMMAND_COMPLETE] = {judge_set_complete, .whole = true},
 	[PQ_DATA_ROW] = {judge_set_row, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_set_error, .whole = true},

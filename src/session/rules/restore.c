@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "model/statistics/client_group.h"
+#include "session/notify/delivery.h"
 #include "session/parameters/restore_query.h"
 #include "session/parameters/welcome_message.h"
 #include "session/relay/relay_rules.h"
@@ -322,7 +323,7 @@ static enum verdict judge_ready(struct relay_run *run)
 
 const struct relay_rule relay_restoring_server[RELAY_TYPES] = {
 	RELAY_EVERY(judge_answer),
-	[PQ_NOTIFICATION_RESPONSE] = RELAY_PASSES,
+	[PQ_NOTIFICATION_RESPONSE] = {delivery_judge_paired, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {relay_remember_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},

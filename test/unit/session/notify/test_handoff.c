@@ -217,6 +217,34 @@ static void test_a_pinned_server_overtakes_nothing_that_waits_for_its_client(voi
 	assert_string_equal(listening_payload(client), "2");
 }
 
+/* Behind the question its settings were reset, so that they are SET again for its own client. */
+static void test_a_pinned_server_loses_no_notification_while_it_is_set(void **state)
+{
+	struct buffer out = {0};
+
+	(void)state;
+	start_with("max_db_connections = 1\ndefault_pool_size = 1\nmax_pinned = 1\n");
+	send_query(client, "DO something");
+	read_letters(server);
+	listening_answer(server, "DO");
+	read_letters(client);
+	assert_received(server, "Q");
+	write_row(&out, "S", "work_mem", "1024");
+	write_answer(&out);
+	send_buffer(server, &out);
+	assert_state(server, SERVER_PAIRED);
+	send_query(client, "mine");
+	assert_true(server_is_syncing(endpoint_server(server)));
+	listening_notify(server, "c", "1");
+	read_letters(server);
+	send_letters(server, "CCCZ");
+	listening_notify(server, "c", "2");
+	assert_received(client, "");
+	send_letters(server, "CZ");
+	assert_received(client, "CZAA");
+	assert_string_equal(listening_payload(client), "2");
+}
+
 static void test_a_handoff_with_a_present_channel_needs_no_wait(void **state)
 {
 	(void)state;
@@ -417,6 +445,7 @@ int main(void)
 		TEST_ALONE(two_servers_of_a_client_bring_each_notification_once),
 		TEST(a_listen_during_the_handoff_is_answered_at_once),
 		TEST_ALONE(a_pinned_server_overtakes_nothing_that_waits_for_its_client),
+		TEST_ALONE(a_pinned_server_loses_no_notification_while_it_is_set),
 		TEST(a_handoff_with_a_present_channel_needs_no_wait),
 		TEST(a_client_whose_server_was_reset_goes_on_with_its_settings),
 		TEST(a_refused_listening_server_ends_the_wait),

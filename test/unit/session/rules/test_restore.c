@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "support/fakes/fake_listening.h"
 #include "support/fakes/fake_pool.h"
 #include "wire/message.h"
 #include "wire/parameter_draft.h"
@@ -228,6 +229,24 @@ static void test_restore_follows_the_pipelined_queries(void **state)
 	answer_question();
 }
 
+/* It is one of a backend that is not known here, and never has that number for a client. */
+static void test_notification_during_restore_is_one_as_any_other(void **state)
+{
+	size_t length;
+
+	(void)state;
+	send_reset_answer();
+	assert_received(server, RESTORE_QUERY);
+	read_letters(client);
+	listening_notify(server, "c", "x");
+	assert_received(client, "A");
+	assert_memory_equal(received_body(client, &length), "\0\0\0\0", 4);
+	assert_string_equal(listening_payload(client), "x");
+	send_parameter_status(server, "TimeZone", "Asia/Tokyo");
+	send_letters(server, RESTORE_ANSWER);
+	assert_received(client, "Z");
+}
+
 static void test_cancelled_restore_query_is_repeated_once(void **state)
 {
 	(void)state;
@@ -359,6 +378,7 @@ int main(void)
 		TRANSACTION(test_parameter_changed_by_another_command_is_reported_at_once),
 		TRANSACTION(test_reset_in_a_transaction_is_reported_and_restored_at_its_end),
 		TRANSACTION(test_restore_follows_the_pipelined_queries),
+		TRANSACTION(test_notification_during_restore_is_one_as_any_other),
 		TRANSACTION(test_cancelled_restore_query_is_repeated_once),
 		TRANSACTION(test_failed_restore_is_logged_and_the_client_continues),
 		TRANSACTION(test_server_closed_during_a_restore_is_reported),

@@ -392,6 +392,9 @@ static bool may_use_again(
 {
 	if (profile->tracked && (client->owed > 0 || (name[0] == '\0' && !client->unnamed)))
 		return false;
+	/* Each LISTEN and UNLISTEN is noted by its text. */
+	if (profile->listens && name[0] == '\0')
+		return false;
 	return profile->apart;
 }
 
