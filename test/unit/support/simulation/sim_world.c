@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "daemon/janitor.h"
+#include "session/notify/channels.h"
 #include "session/work/control.h"
 #include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_oracle.h"
@@ -800,12 +801,24 @@ static void check_all_answered(void)
 	}
 }
 
+/* What came behind its login, and is handled together with the next bytes. */
+static unsigned held_by_listening_servers(void)
+{
+	const struct pool *pool;
+	unsigned held = 0;
+
+	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry)
+		held += pool->hub && pool->hub->server &&
+			pool->hub->server->link.held_length > 0;
+	return held;
+}
+
 /* All pools are at rest: no client waits, and no server is in use. */
 static void check_pools(void)
 {
 	const struct pool *pool;
 
-	assert_int_equal(fake_registry.helds.used, 0);
+	assert_int_equal(fake_registry.helds.used, held_by_listening_servers());
 	assert_int_equal(fake_loop.backlogs.used, 0);
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
 		assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
