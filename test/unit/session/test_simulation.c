@@ -97,14 +97,14 @@ static void run_mode(uint64_t mode)
 		steps += sim_trace_steps();
 	}
 	print_message("# %s: %llu runs, %llu steps, %llu refused, %llu timed out, %llu asked, "
-		      "%llu pinned, %llu warned, %llu notified\n",
+		      "%llu pinned, %llu warned, %llu notified, %llu executed\n",
 		modes[mode], (unsigned long long)runs, (unsigned long long)steps,
 		sim_oracle_refusals, sim_oracle_timeouts, sim_world_asked, sim_world_pinned,
-		sim_oracle_warnings, sim_notes_count);
+		sim_oracle_warnings, sim_notes_count, sim_postgres_executed);
 	assert_true(runs >= RUNS_AT_LEAST);
 	assert_true(steps >= runs * STEPS);
 	assert_true(runs < RUNS || (sim_oracle_refusals > 0 && sim_oracle_timeouts > 0));
-	assert_true(runs < RUNS || sim_notes_count > 0);
+	assert_true(runs < RUNS || (sim_notes_count > 0 && sim_postgres_executed > 0));
 	assert_true(mode == 0 || runs < RUNS ||
 		(sim_world_asked > 0 && sim_world_pinned > 0 && sim_oracle_warnings > 0));
 }

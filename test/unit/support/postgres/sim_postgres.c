@@ -52,6 +52,22 @@ static struct sim_portal *find_portal(struct sim_postgres *pg, const char *name)
 	return NULL;
 }
 
+const struct sim_statement *sim_postgres_find(struct sim_postgres *pg, const char *name)
+{
+	return find_statement(pg, name);
+}
+
+void sim_postgres_keep(struct sim_postgres *pg, const struct sim_statement *statement)
+{
+	struct sim_statement *free_one = NULL;
+
+	for (unsigned i = 0; i < SIM_STATEMENTS && !free_one; i++)
+		if (!pg->statements[i].used)
+			free_one = &pg->statements[i];
+	assert_non_null(free_one);
+	*free_one = *statement;
+}
+
 bool sim_postgres_drop(struct sim_postgres *pg, const char *name)
 {
 	struct sim_statement *statement = find_statement(pg, name);
@@ -268,13 +284,7 @@ static void on_copy_message(struct sim_postgres *pg, char letter)
 
 static void prepare(struct sim_postgres *pg, const struct sim_statement *statement)
 {
-	struct sim_statement *free_one = NULL;
-
-	for (unsigned i = 0; i < SIM_STATEMENTS && !free_one; i++)
-		if (!pg->statements[i].used)
-			free_one = &pg->statements[i];
-	assert_non_null(free_one);
-	*free_one = *statement;
+	sim_postgres_keep(pg, statement);
 	writer_message(&pg->out, PQ_PARSE_COMPLETE, NULL, 0);
 }
 
@@ -371,7 +381,7 @@ static void on_bind(struct sim_postgres *pg, struct reader *reader)
 	const char *name = reader_string(reader), *of = reader_string(reader);
 	const struct sim_statement *statement;
 
-	assert_true(name && of && strlen(name) < 16);
+	assert_true(name && of && strlen(name) < SIM_NAME);
 	statement = find_statement(pg, of);
 	if (!statement)
 		sim_postgres_fail(pg, "26000", SIM_NO_STATEMENT);
@@ -469,6 +479,7 @@ static void on_function_call(struct sim_postgres *pg, struct reader *reader)
 void sim_postgres_handle(
 	struct sim_postgres *pg, char letter, const uint8_t *body, size_t length)
 {
+	const bool was_at_rest = pg->at_rest;
 	struct reader reader;
 
 	assert_false(pg->stuck || pg->over);
@@ -490,6 +501,9 @@ void sim_postgres_handle(
 		on_function_call(pg, &reader);
 	else if (strchr("PBDEC", letter))
 		on_extended(pg, letter, &reader);
-	else
-		assert_non_null(strchr("Hdcf", letter)); /* late messages of a failed COPY */
+	else {
+		/* Late messages of a failed COPY. */
+		assert_non_null(strchr("Hdcf", letter));
+		pg->at_rest = was_at_rest;
+	}
 }

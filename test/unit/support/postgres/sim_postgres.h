@@ -19,8 +19,11 @@
  *   SET [LOCAL] NAME='VALUE', SET ROLE NAME, SET NAME TO DEFAULT, RESET NAME, RESET ALL,
  *   select set_config('NAME','VALUE',LOCAL), do set_config(...): see sim_settings,
  *   create table, create temp table, drop table (the temporary one),
+ *   declare c cursor with hold, close c,
  *   select pg_advisory_lock(), select pg_advisory_unlock(), DISCARD ALL, DEALLOCATE ALL, DEALLOCATE NAME,
- *   listen NAME, unlisten NAME, unlisten *, notify NAME, 'tN': see sim_notes
+ *   listen NAME, unlisten NAME, unlisten *, notify NAME, 'tN': see sim_notes,
+ *   prepare NAME as STATEMENT, execute NAME('tN'): the statement with this parameter, or with that of
+ *   the portal
  *
  * It answers the pooler's questions for its settings, and restores settings after a RESET.
  *
@@ -54,10 +57,11 @@ enum {
 struct sim_statement {
 	char name[SIM_NAME], text[SIM_TEXT];
 	bool used;
+	bool from_sql; /* by PREPARE */
 };
 
 struct sim_portal {
-	char name[16], text[SIM_TEXT], parameter[16];
+	char name[SIM_NAME], text[SIM_TEXT], parameter[16];
 	unsigned left; /* rows not sent yet */
 	bool used, started;
 };
@@ -109,6 +113,9 @@ struct sim_postgres {
 	struct sim_portal portals[SIM_PORTALS];
 };
 
+/* Number of statements that EXECUTE has found on servers, in all runs. */
+extern unsigned long long sim_postgres_executed;
+
 /* Starts a session with this application_name. */
 void sim_postgres_start(struct sim_postgres *pg, bool is_real, const char *application_name);
 
@@ -139,6 +146,9 @@ static inline size_t sim_postgres_output(const struct sim_postgres *pg)
 {
 	return pg->out.length - pg->taken;
 }
+
+/* The statement with this name; NULL: there is none. */
+const struct sim_statement *sim_postgres_find(struct sim_postgres *pg, const char *name);
 
 /* Removes so many bytes of output. */
 void sim_postgres_take(struct sim_postgres *pg, size_t length);

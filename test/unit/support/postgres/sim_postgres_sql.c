@@ -189,6 +189,26 @@ static enum sim_run run_drop(struct sim_postgres *pg, const struct call *call)
 	return complete(pg, "DROP TABLE");
 }
 
+static enum sim_run run_declare(struct sim_postgres *pg, const struct call *call)
+{
+	if (pg->settings.now.cursor) {
+		sim_postgres_fail(pg, "42P03", call->text);
+		return SIM_RUN_FAILED;
+	}
+	pg->settings.now.cursor = true;
+	return complete(pg, "DECLARE CURSOR");
+}
+
+static enum sim_run run_close(struct sim_postgres *pg, const struct call *call)
+{
+	if (!pg->settings.now.cursor) {
+		sim_postgres_fail(pg, "34000", call->text);
+		return SIM_RUN_FAILED;
+	}
+	sim_settings_close_cursor(&pg->settings);
+	return complete(pg, "CLOSE CURSOR");
+}
+
 static enum sim_run run_lock(struct sim_postgres *pg, const struct call *call)
 {
 	pg->settings.lock = strstr(call->text, "unlock") == NULL;
@@ -377,12 +397,75 @@ static enum sim_run run_deallocate_all(struct sim_postgres *pg, const struct cal
 	return complete(pg, "DEALLOCATE ALL");
 }
 
+/* The name at the text, with quotes or without. Returns what is behind it. */
+static const char *read_name(const char *text, char out[SIM_NAME])
+{
+	const bool quoted = *text == '"';
+	const size_t length = strcspn(text + quoted, quoted ? "\"" : " (");
+
+	assert_true(length > 0 && length < SIM_NAME);
+	snprintf(out, SIM_NAME, "%.*s", (int)length, text + quoted);
+	return text + length + 2 * quoted;
+}
+
 static enum sim_run run_deallocate(struct sim_postgres *pg, const struct call *call)
 {
-	if (sim_postgres_drop(pg, call->text + strlen("deallocate ")))
+	char name[SIM_NAME];
+
+	read_name(call->text + strlen("deallocate "), name);
+	if (sim_postgres_drop(pg, name))
 		return complete(pg, "DEALLOCATE");
 	sim_postgres_fail(pg, "26000", SIM_NO_STATEMENT);
 	return SIM_RUN_FAILED;
+}
+
+/* Whatever becomes of the transaction, the statement stays. */
+static enum sim_run run_prepare(struct sim_postgres *pg, const struct call *call)
+{
+	static const char as[] = " as ";
+	struct sim_statement statement = {.used = true, .from_sql = true};
+	const char *text = read_name(call->text + strlen("prepare "), statement.name);
+
+	assert_int_equal(strncasecmp(text, as, strlen(as)), 0);
+	snprintf(statement.text, sizeof(statement.text), "%s", text + strlen(as));
+	if (sim_postgres_find(pg, statement.name)) {
+		sim_postgres_fail(pg, "42P05", "prepared statement already exists");
+		return SIM_RUN_FAILED;
+	}
+	sim_postgres_keep(pg, &statement);
+	return complete(pg, "PREPARE");
+}
+
+static const struct sim_statement *executed(struct sim_postgres *pg, const char *text)
+{
+	char name[SIM_NAME];
+
+	read_name(text + strlen("execute "), name);
+	return sim_postgres_find(pg, name);
+}
+
+unsigned long long sim_postgres_executed;
+
+static enum sim_run run_execute(struct sim_postgres *pg, const struct call *call)
+{
+	const struct sim_statement *statement = executed(pg, call->text);
+	const char *argument = strchr(call->text, '\'');
+	char parameter[16] = "";
+
+	if (!statement) {
+		sim_postgres_fail(pg, "26000", SIM_NO_STATEMENT);
+		return SIM_RUN_FAILED;
+	}
+	if (statement->text[0] == '\0') {
+		sim_postgres_fail(pg, "42601", "wrong number of parameters");
+		return SIM_RUN_FAILED;
+	}
+	assert_non_null(argument);
+	sim_postgres_executed += pg->is_real;
+	snprintf(parameter, sizeof(parameter), "%.*s", (int)strcspn(argument + 1, "'"),
+		argument + 1);
+	return sim_postgres_run(
+		pg, statement->text, call->parameter ? call->parameter : parameter);
 }
 
 static enum sim_run run_listen(struct sim_postgres *pg, const struct call *call)
@@ -448,13 +531,15 @@ static const struct word {
 	{"create table", run_create, false, false},
 	{"create temp table", run_create_temporary, false, false},
 	{"drop table", run_drop, false, false}, {"select pg_advisory_", run_lock, false, true},
+	{"declare ", run_declare, false, false}, {"close ", run_close, false, false},
 	{"rollback to ", run_rollback_to, false, false},
 	{"rollback", run_rollback, false, false}, {"savepoint ", run_savepoint, false, false},
 	{"release ", run_release, false, false}, {"set ", run_set, false, false},
 	{"select set_config(", run_set_config, false, true},
 	{"select pg_catalog.set_config(", run_set_config, false, true},
 	{"do set_config(", run_do, false, false}, {"reset ", run_reset, false, false},
-	{"discard all", run_discard, false, false},
+	{"discard all", run_discard, false, false}, {"prepare ", run_prepare, false, false},
+	{"execute ", run_execute, false, false},
 	{"deallocate all", run_deallocate_all, false, false},
 	{"deallocate ", run_deallocate, false, false},
 	{"unlisten ", run_unlisten, false, false}, {"listen ", run_listen, false, false},
@@ -533,8 +618,13 @@ void sim_postgres_execute(struct sim_postgres *pg, struct sim_portal *portal, un
 
 void sim_postgres_describe(struct sim_postgres *pg, const char *text, bool whole)
 {
+	const struct sim_statement *statement = NULL;
+
 	if (whole)
 		letters_write(&pg->out, FROM_SERVER, "t");
+	if (strncasecmp(text, "execute ", strlen("execute ")) == 0)
+		statement = executed(pg, text);
+	text = statement ? statement->text : text;
 	letters_write(
 		&pg->out, FROM_SERVER, text[0] != '\0' && word_of(text)->has_rows ? "T" : "n");
 }
@@ -612,6 +702,19 @@ static void answer_settings(struct sim_postgres *pg, const char *sql)
 	}
 }
 
+/* Those of PREPARE that are not the pooler's. */
+static void answer_statements(struct sim_postgres *pg)
+{
+	for (unsigned i = 0; i < SIM_STATEMENTS; i++) {
+		const struct sim_statement *each = &pg->statements[i];
+
+		if (each->used && each->from_sql &&
+			strncmp(each->name, "PGBOUNCER_", 10) != 0 &&
+			strncmp(each->name, "PGUSHER_", 8) != 0)
+			write_finding(pg, "P", each->name, "");
+	}
+}
+
 void sim_postgres_answer_question(struct sim_postgres *pg, const char *sql)
 {
 	write_heading(pg);
@@ -619,6 +722,10 @@ void sim_postgres_answer_question(struct sim_postgres *pg, const char *sql)
 		answer_settings(pg, sql);
 	if (strstr(sql, "pg_depend") && pg->settings.now.table)
 		write_finding(pg, "T", "table t", "");
+	if (strstr(sql, "pg_cursors") && pg->settings.now.cursor)
+		write_finding(pg, "C", "cursor c", "");
+	if (strstr(sql, "pg_prepared_statements"))
+		answer_statements(pg);
 	if (strstr(sql, "pg_locks") && pg->settings.lock)
 		write_finding(pg, "L", "advisory lock 1", "");
 	for (unsigned i = 0; strstr(sql, "pg_listening_channels") && sim_notes_name(i); i++)

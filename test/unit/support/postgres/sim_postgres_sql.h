@@ -45,6 +45,9 @@ void sim_postgres_end_transaction(struct sim_postgres *pg, bool good);
 
 void sim_postgres_deallocate(struct sim_postgres *pg);
 
+/* Keeps the statement under its name, which is free. */
+void sim_postgres_keep(struct sim_postgres *pg, const struct sim_statement *statement);
+
 /* Drops the statement with this name. Returns false when there is none. */
 bool sim_postgres_drop(struct sim_postgres *pg, const char *name);
 

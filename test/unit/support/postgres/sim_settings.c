@@ -225,8 +225,16 @@ bool sim_settings_release(struct sim_settings *settings, const char *name)
 	return true;
 }
 
+void sim_settings_close_cursor(struct sim_settings *settings)
+{
+	settings->now.cursor = settings->before.cursor = false;
+	for (unsigned i = 0; i < settings->depth; i++)
+		settings->savepoints[i].values.cursor = false;
+}
+
 void sim_settings_drop_objects(struct sim_settings *settings)
 {
+	sim_settings_close_cursor(settings);
 	settings->now.table = settings->before.table = settings->lock = false;
 }
 
@@ -239,8 +247,9 @@ void sim_settings_show(const struct sim_settings *settings, char *out, size_t si
 	for (unsigned i = 0; i < SIM_SETTINGS; i++)
 		used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? "|" : "",
 			settings->now.value[i]);
-	used += (size_t)snprintf(out + used, size - used, "%s%s",
-		settings->now.table ? "|table" : "", settings->lock ? "|lock" : "");
+	used += (size_t)snprintf(out + used, size - used, "%s%s%s",
+		settings->now.table ? "|table" : "", settings->now.cursor ? "|cursor" : "",
+		settings->lock ? "|lock" : "");
 	assert_true(used < size);
 }
 

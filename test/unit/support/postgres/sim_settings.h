@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The settings of one simulated PostgreSQL session (see sim_postgres), with the rules of
- * transactions: SET, SET LOCAL, RESET, and what COMMIT, ROLLBACK and savepoints make of them. And two
- * things that cannot follow a client to another session: a temporary table and an advisory lock.
+ * transactions: SET, SET LOCAL, RESET, and what COMMIT, ROLLBACK and savepoints make of them. And three
+ * things that cannot follow a client to another session: a temporary table, a cursor WITH HOLD and an
+ * advisory lock.
  */
 #ifndef PGUSHER_TEST_SIM_SETTINGS_H
 #define PGUSHER_TEST_SIM_SETTINGS_H
@@ -33,6 +34,7 @@ struct sim_values {
 	bool is_set[SIM_SETTINGS]; /* its source is the session */
 	bool keeps_set[SIM_SETTINGS]; /* likewise after a COMMIT */
 	bool table; /* there is a temporary table */
+	bool cursor; /* and a cursor WITH HOLD */
 	unsigned channels; /* on which the session listens: bits of sim_notes_bit() */
 	unsigned notified; /* number of notifications of this transaction */
 };
@@ -82,10 +84,13 @@ bool sim_settings_save(struct sim_settings *settings, const char *name);
 bool sim_settings_rollback_to(struct sim_settings *settings, const char *name);
 bool sim_settings_release(struct sim_settings *settings, const char *name);
 
-/* The session has no table and no lock any more. */
+/* Closes the cursor, which no ROLLBACK undoes. */
+void sim_settings_close_cursor(struct sim_settings *settings);
+
+/* The session has no table, no cursor and no lock any more. */
 void sim_settings_drop_objects(struct sim_settings *settings);
 
-/* All values in one text, with the table and the lock. */
+/* All values in one text, with the table, the cursor and the lock. */
 void sim_settings_show(const struct sim_settings *settings, char *out, size_t size);
 
 /*

@@ -76,6 +76,8 @@ bool sim_client_finish_transaction(struct sim_client *client)
 		sim_requests_query(client, "rollback");
 	else if (client->oracle.settings.now.table)
 		sim_requests_query(client, "drop table");
+	else if (client->oracle.settings.now.cursor)
+		sim_requests_query(client, "close c");
 	else if (client->oracle.settings.lock)
 		sim_requests_query(client, "select pg_advisory_unlock()");
 	else

@@ -27,6 +27,7 @@ enum sim_close_cause {
 struct sim_profile {
 	bool transactions; /* begin and commit */
 	bool names; /* named statements */
+	bool prepares; /* and those of PREPARE and EXECUTE */
 	bool listens; /* listen, unlisten and notify, but no savepoints */
 	bool apart; /* Parse and Bind in different batches */
 	bool tracked; /* the pooler tracks the names: a client must close them before reuse */

@@ -206,8 +206,8 @@ static bool is_lost_pin(struct sim_client *client, const uint8_t *message, size_
 	if (client->oracle.status != 'I' || sim_postgres_output(&client->oracle) > 0)
 		fail_msg("client %u is warned within a request", client->number);
 	sim_notes_warned(client);
-	if (!client->oracle.settings.now.table && !client->oracle.settings.lock &&
-		client->oracle.settings.now.channels == 0)
+	if (!client->oracle.settings.now.table && !client->oracle.settings.now.cursor &&
+		!client->oracle.settings.lock && client->oracle.settings.now.channels == 0)
 		fail_msg("client %u is warned, and has nothing to lose", client->number);
 	sim_settings_drop_objects(&client->oracle.settings);
 	sim_oracle_warnings++;
@@ -406,7 +406,9 @@ size_t sim_oracle_check(struct sim_client *client, const uint8_t *data, size_t a
 	sim_trace_message("client", client->number, "receives", data, frame.total);
 	if (is_fatal(client, data, frame.total))
 		return frame.total;
-	if (client->server_ended)
+	/* The pooler may still answer a Parse or Close before it reads that the server is gone. */
+	if (client->server_ended && data[0] != PQ_PARSE_COMPLETE &&
+		data[0] != PQ_CLOSE_COMPLETE)
 		fail_msg("client %u receives more after its server's FATAL error",
 			client->number);
 	if (!client->logged_in) {

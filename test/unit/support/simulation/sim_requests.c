@@ -171,7 +171,8 @@ static void draw_setting(
 	const enum sim_setting setting = (enum sim_setting)sim_below(SIM_SETTINGS);
 	const char *name = sim_setting_name(setting);
 	static const char *const objects[] = {"create table", "create temp table", "drop table",
-		"select pg_advisory_lock()", "select pg_advisory_unlock()"};
+		"select pg_advisory_lock()", "select pg_advisory_unlock()",
+		"declare c cursor with hold", "close c"};
 	char value[SIM_VALUE];
 
 	draw_value(client, setting, value, sizeof(value));
@@ -271,6 +272,49 @@ static void draw_deallocate(struct sim_client *client)
 
 	snprintf(sql, sizeof(sql), "deallocate s%u", sim_below(NAMES));
 	sim_requests_query(client, sim_chance(70) ? sql : "deallocate all");
+}
+
+/* A statement that others may prepare too, or one of this client's only, as its answers tell. */
+static void draw_prepare(
+	struct sim_client *client, const struct sim_profile *profile, char *out, size_t size)
+{
+	static const char *const words[] = {"row", "row", "row", "show", "slow", "fail"};
+
+	snprintf(out, size, "prepare s%u as %s t%u %u", sim_below(NAMES),
+		words[sim_below(COUNT(words))],
+		sim_chance(30) ? profile->shared : sim_tokens_new(client->number),
+		1 + sim_below(2));
+}
+
+/* Mostly of a name that the client has. */
+static void draw_execute(struct sim_client *client, char *out, size_t size)
+{
+	char name[8];
+
+	for (unsigned i = 0; i < 2 * NAMES; i++) {
+		snprintf(name, sizeof(name), "s%u", sim_below(NAMES));
+		if (sim_postgres_find(&client->oracle, name))
+			break;
+	}
+	snprintf(out, size, "execute %s('t%u')", name, sim_tokens_new(client->number));
+}
+
+/* A name that is tracked has the meaning that it would have if everything in flight succeeded. */
+static bool may_execute(const struct sim_client *client, const struct sim_profile *profile)
+{
+	return profile->prepares && (client->owed == 0 || !profile->tracked);
+}
+
+/* By SQL, by itself: so a statement follows its client. */
+static void draw_prepared(struct sim_client *client, const struct sim_profile *profile)
+{
+	char text[SIM_TEXT];
+
+	if (sim_chance(40))
+		draw_prepare(client, profile, text, sizeof(text));
+	else
+		draw_execute(client, text, sizeof(text));
+	sim_requests_query(client, text);
 }
 
 /*
@@ -407,7 +451,9 @@ static void draw_extended(struct sim_client *client, const struct sim_profile *p
 	draw_name(profile, name, sizeof(name));
 	anew = !may_use_again(client, profile, name) || sim_chance(70);
 	if (anew) {
-		if (name[0] != '\0' || sim_chance(30))
+		if (name[0] == '\0' && may_execute(client, profile) && sim_chance(20))
+			draw_execute(client, text, sizeof(text));
+		else if (name[0] != '\0' || sim_chance(30))
 			draw_shared(profile, text, sizeof(text));
 		else
 			draw_statement(client, profile, text, sizeof(text));
@@ -454,6 +500,8 @@ void sim_requests_draw(struct sim_client *client, const struct sim_profile *prof
 		draw_function_call(client);
 	else if (profile->names && client->owed == 0 && sim_chance(8))
 		draw_deallocate(client);
+	else if (may_execute(client, profile) && sim_chance(40))
+		draw_prepared(client, profile);
 	else if (client->owed == 0 && client->status == 'I' &&
 		sim_chance(profile->set_percent / 4))
 		draw_reset(client);

@@ -84,6 +84,7 @@ static void draw_profile(const char *pool_mode)
 	profile = (struct sim_profile){
 		.transactions = strcmp(pool_mode, "statement") != 0,
 		.names = is_session || is_tracked,
+		.prepares = (is_session || is_tracked) && sim_chance(50),
 		.listens = sim_chance(50),
 		.apart = is_session || is_tracked,
 		.tracked = is_tracked,
