@@ -305,12 +305,15 @@ static bool may_execute(const struct sim_client *client, const struct sim_profil
 	return profile->prepares && (client->owed == 0 || !profile->tracked);
 }
 
-/* By SQL, by itself: so a statement follows its client. */
+/*
+ * By SQL, by itself: so a statement follows its client, if nothing in the transaction, such as DO, may
+ * have prepared some that do not.
+ */
 static void draw_prepared(struct sim_client *client, const struct sim_profile *profile)
 {
 	char text[SIM_TEXT];
 
-	if (sim_chance(40))
+	if (client->status == 'I' && sim_chance(60))
 		draw_prepare(client, profile, text, sizeof(text));
 	else
 		draw_execute(client, text, sizeof(text));
