@@ -318,31 +318,64 @@ static session_topics read_set_config(const struct suspicion_names *names, struc
 	return TOPIC_SETTINGS | note_name(names, text);
 }
 
+static bool is_line_end(char c)
+{
+	return c == '\n' || c == '\r';
+}
+
+/* Does the line that ends here have a comment up to its end, or what looks like it? */
+static bool ends_in_comment(const struct text *text, const char *end)
+{
+	for (; end - text->begin >= 2 && !is_line_end(end[-1]); end--) {
+		if (end[-1] == '-' && end[-2] == '-')
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns where the word before this one ends; NULL if there is none, or a comment is between, which
+ * may be behind anything.
+ */
+static const char *end_before(const struct text *text)
+{
+	const char *at = text->at;
+	bool other_line = false;
+
+	for (; at > text->begin && is_white(at[-1]); at--)
+		other_line = other_line || is_line_end(at[-1]);
+	if (at == text->begin || at[-1] == '/' || (other_line && ends_in_comment(text, at)))
+		return NULL;
+	return at;
+}
+
+static bool is_behind(const struct text *text, const char *end, const char *word)
+{
+	const size_t length = strlen(word);
+
+	return (size_t)(end - text->begin) >= length &&
+		strncasecmp(end - length, word, length) == 0;
+}
+
 /*
  * Is this TEMP behind CREATE or INTO, or a name in pg_temp? Tags tell of CREATE in most cases, but
  * not of CREATE TABLE AS and SELECT INTO, which have the tag of SELECT. Columns may be called temp.
  */
 static bool is_temporary(const struct text *text)
 {
-	static const char *const before[] = {"create", "local", "global", "into"};
-	const char *at = text->at;
+	static const char *const before[] = {"create", "replace", "local", "global", "into"};
+	const char *end;
 
-	if (at - text->begin >= 3 && strncasecmp(at - 3, "pg_", 3) == 0)
+	if (is_behind(text, text->at, "pg_"))
 		return true;
 	if (!is_word(text, "temp") && !is_word(text, "temporary"))
 		return false;
-	while (at > text->begin && is_white(at[-1]))
-		at--;
-	if (at == text->begin || at[-1] == '/')
-		return true; /* behind a comment, which may be behind anything */
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
-		const size_t length = strlen(before[i]);
-
-		if ((size_t)(at - text->begin) >= length &&
-			strncasecmp(at - length, before[i], length) == 0)
+	end = end_before(text);
+	for (size_t i = 0; end && i < sizeof(before) / sizeof(before[0]); i++) {
+		if (is_behind(text, end, before[i]))
 			return true;
 	}
-	return false;
+	return end == NULL;
 }
 
 /* Is this LOAD and the beginning of a string? */
@@ -403,11 +436,9 @@ session_topics suspicion_of_text(
 /* Is this word behind WITH? WITHOUT HOLD is the default of cursors. */
 static bool is_behind_with(const struct text *text)
 {
-	const char *at = text->at;
+	const char *end = end_before(text);
 
-	while (at > text->begin && is_white(at[-1]))
-		at--;
-	return at - text->begin >= 4 && strncasecmp(at - 4, "with", 4) == 0;
+	return !end || is_behind(text, end, "with");
 }
 
 static session_topics staying_here(const struct text *text)

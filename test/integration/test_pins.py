@@ -30,6 +30,7 @@ PINS = [
      " AND pid = pg_backend_pid()", "SELECT pg_advisory_unlock(7)"),
     ("SELECT pg_try_advisory_lock(7, 8)", "SELECT count(*) - 1 FROM pg_locks WHERE locktype ="
      " 'advisory' AND pid = pg_backend_pid()", "SELECT pg_advisory_unlock_all()"),
+    ("CREATE -- a comment\n TEMP TABLE t AS SELECT 1", "SELECT count(*) - 1 FROM t", "DROP TABLE t"),
     ("DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT 0", "FETCH ABSOLUTE 1 FROM c", "CLOSE c"),
     ("DO $$ BEGIN CREATE TEMP TABLE t (a int); END $$", "SELECT count(*) FROM t", "DROP TABLE t"),
 ]

@@ -102,6 +102,10 @@ static const struct {
 	{"create  temporary\ttable t AS SELECT 1", TOPIC_TEMPORARY, ""},
 	{"CREATE LOCAL TEMP TABLE t AS SELECT 1", TOPIC_TEMPORARY, ""},
 	{"CREATE /* a */ TEMP TABLE t AS SELECT 1", TOPIC_TEMPORARY, ""},
+	{"CREATE -- a\n TEMP TABLE t AS SELECT 1", TOPIC_TEMPORARY, ""},
+	{"CREATE -- a\r\n\r\n\tTEMP TABLE t AS SELECT 1", TOPIC_TEMPORARY, ""},
+	{"SELECT 1 INTO -- a\n TEMP t", TOPIC_TEMPORARY, ""},
+	{"CREATE OR REPLACE TEMP VIEW t AS SELECT 1", TOPIC_TEMPORARY, ""},
 	{"SELECT 1 INTO TEMP t", TOPIC_TEMPORARY, ""},
 	{"SELECT 1 INTO TEMPORARY TABLE t", TOPIC_TEMPORARY, ""},
 	{"SELECT 1 AS a INTO pg_temp.t", TOPIC_TEMPORARY, ""},
@@ -206,6 +210,8 @@ static void test_plain_texts_raise_nothing(void **state)
 		"SELECT temperature, temps FROM weather",
 		"SELECT pg_advisory_xact_lock(1)",
 		"CREATE TABLE t (temp int)",
+		"CREATE TABLE t (a int, -- a\n b int,\n temp int)",
+		"SELECT a - 1,\ntemp FROM weather",
 	};
 
 	(void)state;
