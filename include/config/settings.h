@@ -105,6 +105,7 @@ enum listen_mode {
 #define SETTING_TYPE_SESSION_STATE enum session_state
 #define SETTING_TYPE_SHARE int /* a C integer; a percentage is its negative */
 #define SETTING_TYPE_LISTEN_MODE enum listen_mode
+#define SETTING_TYPE_PIN_CAUSES char * /* names of wire/pin_causes, separated by commas */
 #define SETTING_TYPE_COMPAT_VERSION enum compat_version
 
 struct settings {

@@ -69,6 +69,7 @@ extern const struct setting_kind setting_kind_WAIT_ACTION;
 extern const struct setting_kind setting_kind_SESSION_STATE;
 extern const struct setting_kind setting_kind_SHARE;
 extern const struct setting_kind setting_kind_LISTEN_MODE;
+extern const struct setting_kind setting_kind_PIN_CAUSES;
 extern const struct setting_kind setting_kind_COMPAT_VERSION;
 
 #endif

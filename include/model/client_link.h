@@ -20,6 +20,7 @@
 #include "base/failure.h"
 #include "model/link.h"
 #include "net/wheel.h"
+#include "wire/session_topics.h"
 
 struct channel_listener;
 struct client_group;
@@ -117,6 +118,7 @@ struct client_link {
 	bool ring_full; /* not read until the server has answered some requests */
 	bool refused; /* a server has refused its parameters: SETs are sent alone until one takes them */
 	enum startup_replication replication : 8; /* of its StartupMessage */
+	session_topics warned; /* causes for which its servers were not pinned: it knows */
 };
 
 static inline struct client_link *client_of(struct link *link)

@@ -36,6 +36,7 @@ struct pool {
 	enum pool_mode mode; /* from the configuration: read three times a transaction */
 	/* From the configuration; SESSION_STATE_IGNORE in session mode. */
 	enum session_state session_state;
+	session_topics pin_causes; /* topics for which its servers may be pinned */
 	uint8_t pairing; /* by which rules its PAIRED clients are judged: see client_pairing() */
 	uint8_t caps; /* those that have a limit: bits by enum cap_kind */
 	unsigned places; /* its servers, as they count below caps */
@@ -164,12 +165,20 @@ void pool_reconfigure(struct pool *pool);
 
 /*
  * The tables of rules for messages of PAIRED clients: one for each pool mode, and one for those whose
- * database has functions that may change the session.
+ * texts are looked at: the database has functions that may change the session, or values of sequences
+ * keep servers.
  */
 enum { CLIENT_WATCHED = POOL_MODES, CLIENT_PAIRINGS };
 
 /* Returns whether functions may change the session of its clients, and are known: see state/functions. */
 bool pool_watches_functions(const struct pool *pool);
+
+/* Returns whether values of sequences keep servers with their clients: see wire/sequence_words. */
+static inline bool pool_watches_sequences(const struct pool *pool)
+{
+	return pool->session_state == SESSION_STATE_FOLLOW &&
+		(pool->pin_causes & TOPIC_SEQUENCES);
+}
 
 /* Set pool.pairing, after the pool mode, session_state or the functions have changed. */
 void pool_choose_rules(struct pool *pool);
@@ -290,7 +299,8 @@ void pool_forget_welcome(struct pool *pool);
 enum session_knowledge {
 	SESSIONS_UNKNOWN, /* session_state = ignore: other settings, and all that cannot follow */
 	SESSIONS_SET, /* warn: what cannot follow */
-	SESSIONS_KNOWN, /* error, follow: nothing is left */
+	SESSIONS_KNOWN, /* error, follow: nothing but the last values of sequences */
+	SESSIONS_BARE, /* follow, where these count too: nothing is left */
 };
 
 /*

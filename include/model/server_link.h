@@ -202,8 +202,8 @@ struct server_link {
 	bool changes_known : 1; /* it has `changes`, unless an error undoes them */
 	bool has_reset : 1; /* its client has run RESET since the server was last asked */
 	bool functions_due : 1; /* to read the functions when it is free: see state/functions */
-	unsigned suspected : 8; /* session_topics that its client may have changed */
-	unsigned pins : 8; /* session_topics that it has and that keep it with its client */
+	unsigned suspected : 9; /* session_topics that its client may have changed */
+	unsigned pins : 9; /* session_topics that it has and that keep it with its client */
 	bool changes_functions; /* counted in session_functions.changing */
 	usec_t pinned_since; /* valid if pins */
 	char *pinned_by; /* owned: the object, as the server calls it; NULL: unknown */

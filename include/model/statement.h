@@ -50,9 +50,9 @@ struct statement {
 	uint32_t names; /* references that are names of clients */
 	uint32_t servers; /* servers on which it is expected: see model/server_statements */
 	uint32_t generation; /* plans prepared in an earlier generation are outdated */
-	uint8_t shape; /* number of times that its result columns have changed */
-	session_topics topics; /* that it may change: `words`, and what its functions may */
+	session_topics topics; /* that it may change: `words`, and what it may call */
 	session_topics words; /* see wire/suspicion */
+	uint8_t shape; /* number of times that its result columns have changed */
 	uint8_t repeatable; /* enum statement_repeatable */
 	/* It is to be read before each use: */
 	bool may_name; /* it may name another statement: EXECUTE, EXPLAIN, CREATE, PREPARE */

@@ -18,17 +18,22 @@ enum session_topic {
 	TOPIC_LIBRARY = 1 << 6, /* loaded libraries: no question finds them */
 	TOPIC_UNREAD =
 		1 << 7, /* settings of unknown names: they are reset after the question */
+	/* Values that it has drawn from sequences (currval, lastval): no question finds them. */
+	TOPIC_SEQUENCES = 1 << 8,
 };
 
 enum {
-	TOPIC_BITS = 8,
+	TOPIC_BITS = 9,
+	/* Those that a question is about. */
 	TOPICS_ALL = 0xff & ~TOPIC_LIBRARY,
+	/* What a statement may change of which nothing is known; its tag would tell of a LOAD. */
+	TOPICS_UNSEEN = TOPICS_ALL | TOPIC_SEQUENCES,
 	/* Those that cannot follow their client: its server stays with it. */
 	TOPICS_PINNING = TOPIC_TEMPORARY | TOPIC_LOCKS | TOPIC_CURSORS | TOPIC_STATEMENTS |
-		TOPIC_CHANNELS | TOPIC_LIBRARY,
+		TOPIC_CHANNELS | TOPIC_LIBRARY | TOPIC_SEQUENCES,
 };
 
 /* A set of enum session_topic. */
-typedef uint8_t session_topics;
+typedef uint16_t session_topics;
 
 #endif

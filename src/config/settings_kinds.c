@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "config/settings_parts.h"
 #include "net/network.h"
+#include "wire/pin_causes.h"
 
 /* --- keywords ----------------------------------------------------------------------------- */
 
@@ -426,6 +427,15 @@ static bool read_networks(const struct setting_request *request, void *field)
 	return read_string(request, field);
 }
 
+static bool read_pin_causes(const struct setting_request *request, void *field)
+{
+	session_topics topics;
+
+	if (!pin_causes_read(request->text, &topics))
+		return refuse(request);
+	return read_string(request, field);
+}
+
 static bool read_word(const struct setting_request *request, void *field)
 {
 	const struct setting_word *word =
@@ -482,6 +492,8 @@ KIND(NETWORKS,
 	.read = read_networks, .render = render_string, .is_text = true);
 KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,
 	.render = render_string, .is_text = true, .comment = SETTING_COMMENT_DOUBTED);
+KIND(PIN_CAUSES, .allowed = PIN_CAUSES_ALLOWED, .read = read_pin_causes,
+	.render = render_string, .is_text = true);
 KIND(POOL_MODE, .read = read_word, .words = pool_mode_words);
 KIND(AUTH_TYPE, .read = read_word, .words = auth_type_words);
 KIND(TLS_MODE, .read = read_word, .words = tls_mode_words);

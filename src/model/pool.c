@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/registry.h"
+#include "wire/pin_causes.h"
 #include "wire/sqlstate.h"
 
 int pool_size(const struct pool *pool)
@@ -134,7 +135,7 @@ enum session_knowledge pool_knows_sessions(const struct pool *pool)
 	case SESSION_STATE_FOLLOW:
 		break;
 	}
-	return SESSIONS_KNOWN;
+	return pool_watches_sequences(pool) ? SESSIONS_BARE : SESSIONS_KNOWN;
 }
 
 /* The sessions of replication are never used again, and no client runs in those that listen. */
@@ -157,8 +158,9 @@ bool pool_watches_functions(const struct pool *pool)
 
 void pool_choose_rules(struct pool *pool)
 {
-	const bool watched = pool_watches_functions(pool) &&
+	const bool calls = pool_watches_functions(pool) &&
 		session_functions_are_watched(&pool->database->functions);
+	const bool watched = calls || pool_watches_sequences(pool);
 
 	pool->pairing = (uint8_t)(watched ? CLIENT_WATCHED : (int)pool->mode);
 }
@@ -166,12 +168,15 @@ void pool_choose_rules(struct pool *pool)
 void pool_reconfigure(struct pool *pool)
 {
 	const enum session_knowledge known = pool_knows_sessions(pool);
+	const struct settings *settings = pool->registry->process->settings;
 	const int least = pool_min_size(pool);
-	const usec_t lifetime =
-		database_server_lifetime(pool->database, pool->registry->process->settings);
+	const usec_t lifetime = database_server_lifetime(pool->database, settings);
 
 	pool->mode = mode_of(pool);
 	pool->session_state = session_state_of_pool(pool);
+	pin_causes_read(settings->pin_causes, &pool->pin_causes);
+	/* What is known of texts may have been found by other settings. */
+	pool->database->functions.version = ++pool->registry->function_lists;
 	if (pool_knows_sessions(pool) > known)
 		retire_unknown(pool);
 	pool_choose_rules(pool);

@@ -404,7 +404,7 @@ static session_topics topics_here(const struct suspicion_names *names, const str
 	case 'u':
 		/* A name that is written in escapes; and the view that has a rule for UPDATE. */
 		if (begins_with(text, "u&\""))
-			return TOPICS_ALL;
+			return TOPICS_UNSEEN;
 		return is_word(text, "update") && names_settings(text->at, text->end)
 			? TOPICS_ALL
 			: 0;
@@ -418,7 +418,7 @@ session_topics suspicion_of_text(
 {
 	const size_t most = length < SUSPICION_TEXT_MAX ? length : SUSPICION_TEXT_MAX;
 	struct text reading = {text, text, text + strnlen(text, most)};
-	session_topics topics = cut || most < length ? TOPICS_ALL : 0;
+	session_topics topics = cut || most < length ? TOPICS_UNSEEN : 0;
 	bool runs_block = false;
 
 	for (; reading.at < reading.end; reading.at++) {
@@ -494,7 +494,7 @@ session_topics suspicion_of_function(uint32_t oid)
 		if (oid == harmless[i])
 			return 0;
 	}
-	return TOPICS_ALL;
+	return TOPICS_UNSEEN;
 }
 
 /* --- tags --------------------------------------------------------------------------------- */
@@ -506,15 +506,15 @@ static const struct {
 } tags[] = {
 	{"SET", TOPIC_SETTINGS, 0},
 	{"RESET", TOPIC_SETTINGS, 0},
-	{"DO", TOPICS_ALL, 0},
-	{"CALL", TOPICS_ALL, 0},
+	{"DO", TOPICS_UNSEEN, 0},
+	{"CALL", TOPICS_UNSEEN, 0},
 	{"LOAD", TOPIC_LIBRARY | TOPIC_SETTINGS, 0},
 	{"LISTEN", TOPIC_CHANNELS, 0},
 	{"UNLISTEN", 0, TOPIC_CHANNELS},
 	{"PREPARE", TOPIC_STATEMENTS, 0},
 	{"DEALLOCATE", 0, TOPIC_STATEMENTS},
 	{"DEALLOCATE ALL", 0, TOPIC_STATEMENTS},
-	{"DISCARD ALL", 0, TOPICS_PINNING & ~TOPIC_LIBRARY},
+	{"DISCARD ALL", 0, TOPICS_PINNING & ~(TOPIC_LIBRARY | TOPIC_SEQUENCES)},
 	{"DISCARD TEMP", 0, TOPIC_TEMPORARY},
 	{"DECLARE CURSOR", TOPIC_CURSORS, 0},
 	{"CLOSE CURSOR", 0, TOPIC_CURSORS},

@@ -2,7 +2,7 @@
 /*
  * Servers that stay with their clients between transactions, because their sessions have what
  * cannot follow: temporary tables, advisory locks, cursors WITH HOLD, ... They are counted in
- * pool.pinned and limited by max_pinned and max_pinned_time.
+ * pool.pinned and limited by pin_causes, max_pinned and max_pinned_time.
  */
 #ifndef PGUSHER_SESSION_STATE_PINS_H
 #define PGUSHER_SESSION_STATE_PINS_H
@@ -12,8 +12,9 @@
 
 /*
  * The server, which is with this client, has these topics and no other ones; name: one of the
- * objects, or NULL. Returns false if the server cannot stay with the client: the client has got a
- * WARNING then, and the server is not pinned.
+ * objects, or NULL. It is pinned if one of them is in pin_causes. Returns false if the server cannot
+ * stay with the client: the client has got a WARNING then, once for each cause, and must lose all of
+ * them.
  */
 bool pins_set(struct server_link *server, struct client_link *client, session_topics topics,
 	const char *name);
@@ -33,7 +34,10 @@ void pins_warn(const struct server_link *server, struct client_link *client, con
 /* Warn the client that it does not listen, since that is not allowed. */
 void pins_warn_of_channels(struct client_link *client);
 
-/* Returns what pins the server in words: `temporary object`, `advisory lock`, ... */
-const char *pins_cause(session_topics topics);
+/* The session has drawn no value from any sequence any more. */
+void pins_end_sequences(struct server_link *server);
+
+/* Returns what pins the server in words: a name of wire/pin_causes. */
+const char *pins_cause(const struct server_link *server);
 
 #endif

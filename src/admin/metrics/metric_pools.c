@@ -6,7 +6,7 @@
 #include "admin/metrics/metric_sources.h"
 #include "model/statistics/client_group.h"
 #include "session/notify/channels.h"
-#include "session/state/pins.h"
+#include "wire/pin_causes.h"
 
 static void add_pool_labels(struct metric_samples *samples, const struct pool *pool)
 {
@@ -123,7 +123,7 @@ static void collect_pins(struct metric_samples *samples, const struct metric_con
 				continue;
 			add_pool_labels(samples, pool);
 			metric_samples_label(
-				samples, "cause", pins_cause((session_topics)(1u << i)));
+				samples, "cause", pin_causes_name((session_topics)(1u << i)));
 			metric_samples_add(samples, &figures);
 		}
 	}

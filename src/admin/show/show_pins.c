@@ -42,7 +42,7 @@ static void add_row(struct show_stream *show, void *object, unsigned kind)
 	add_handle(result, client);
 	add_handle(result, &server->link);
 	result_text(result, address_host(&client->remote, address));
-	result_text(result, pins_cause((session_topics)server->pins));
+	result_text(result, pins_cause(server));
 	result_text(result, server->pinned_by);
 	result_count(result,
 		(uint64_t)((loop_now(server->link.stream.loop) - server->pinned_since) /

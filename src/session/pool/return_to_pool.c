@@ -262,6 +262,21 @@ static bool give_messages(struct server_link *server)
 }
 
 /*
+ * Its client has drawn values from sequences, as far as its texts tell, and perhaps done nothing else.
+ * No question is needed for that. If the server cannot be pinned it is reset.
+ */
+static void settle_sequences(struct server_link *server)
+{
+	struct client_link *client = client_of(server->link.peer);
+	const session_topics topics = (session_topics)server->pins | TOPIC_SEQUENCES;
+
+	if (!pool_watches_sequences(server->link.pool) || (server->pins & TOPIC_SEQUENCES))
+		server->suspected &= ~(unsigned)TOPIC_SEQUENCES;
+	else if (server->suspected == TOPIC_SEQUENCES && pins_set(server, client, topics, NULL))
+		server->suspected = 0;
+}
+
+/*
  * As the end of return_if_free(), for a server that is dirty, may have to await a Bind, or has
  * state of its client. A function of its own, so that all of that is tested by one instruction.
  */
@@ -278,7 +293,11 @@ __attribute__((noinline)) static void return_unusual(struct server_link *server)
 	}
 	if (server_awaits_bind(server) || !server_is_clean(server))
 		return;
-	if (server->suspected)
+	if (server->suspected & TOPIC_SEQUENCES)
+		settle_sequences(server);
+	if (server->suspected == TOPIC_SEQUENCES)
+		unpair_and_return(server);
+	else if (server->suspected)
 		unpair_and_ask(server);
 	else if (server->pins)
 		keep_pinned(server);

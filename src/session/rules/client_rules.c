@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/state/custom_names.h"
+#include "model/state/watched_text.h"
 #include "session/notify/listen_command.h"
 #include "session/notify/unlisten.h"
 #include "session/pool/pairing.h"
@@ -202,14 +203,14 @@ static enum verdict judge_tracked_query(struct relay_run *run)
 					     : judge_plain(run);
 }
 
-/* --- where functions may change the session ------------------------------------------------ */
+/* --- where texts are watched -------------------------------------------------------------- */
 
 static enum verdict judge_calls(struct relay_run *run, const uint8_t *text,
 	enum verdict (*judge)(struct relay_run *run))
 {
+	const size_t length = (size_t)(end_of_text(run) - text);
 	const session_topics called =
-		session_functions_in(&run->server->link.pool->database->functions,
-			(const char *)text, (size_t)(end_of_text(run) - text));
+		watched_text_topics(run->server->link.pool, (const char *)text, length);
 
 	return called || may_change_session(run, text) ? judge_words(run, text, judge, called)
 						       : judge(run);

@@ -6,6 +6,7 @@
 #include "session/rules/restore.h"
 #include "session/state/changes.h"
 #include "session/state/functions.h"
+#include "session/state/pins.h"
 #include "session/statements/replay.h"
 #include "wire/report.h"
 #include "wire/suspicion.h"
@@ -203,6 +204,8 @@ static bool follow_command(struct relay_run *run)
 	note_unlisten(run);
 	if (relay_has_tag(run, "RESET"))
 		server->has_reset = true;
+	if (relay_has_tag(run, "DISCARD SEQUENCES") || relay_has_tag(run, "DISCARD ALL"))
+		pins_end_sequences(server);
 	if (is_asked(server))
 		suspect(server, run);
 	else if (server->follows && !followed_note_command(run))

@@ -273,7 +273,8 @@ static bool defines_caller(const struct server_link *server, const char *tag)
 	if (strncmp(tag, "CREATE ", 7) != 0 && strncmp(tag, "ALTER ", 6) != 0)
 		return false;
 	/* It does so by its name, which was in a text of the transaction then. */
-	return server->suspected && watched_names_count(&functions_of(server)->names) > 0;
+	return (server->suspected & TOPICS_ALL) &&
+		watched_names_count(&functions_of(server)->names) > 0;
 }
 
 bool functions_note_tag(struct server_link *server, const char *tag)

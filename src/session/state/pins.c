@@ -6,24 +6,23 @@
 
 #include "base/text.h"
 #include "model/registry.h"
+#include "wire/pin_causes.h"
 #include "wire/writer.h"
 
 /* At most so many bytes of an object's name are kept. */
 enum { NAME_SIZE = 128 };
 
-const char *pins_cause(session_topics topics)
+/* Those of the topics for which servers of the pool are pinned; all of them after a RELOAD. */
+static session_topics causes_of(const struct pool *pool, session_topics topics)
 {
-	if (topics & TOPIC_TEMPORARY)
-		return "temporary object";
-	if (topics & TOPIC_LOCKS)
-		return "advisory lock";
-	if (topics & TOPIC_CURSORS)
-		return "cursor with hold";
-	if (topics & TOPIC_STATEMENTS)
-		return "prepared statement";
-	if (topics & TOPIC_CHANNELS)
-		return "listen";
-	return topics & TOPIC_LIBRARY ? "load" : "none";
+	const session_topics causes = topics & pool->pin_causes;
+
+	return causes ? causes : topics;
+}
+
+const char *pins_cause(const struct server_link *server)
+{
+	return pin_causes_name(causes_of(server->link.pool, (session_topics)server->pins));
 }
 
 /* --- warnings ----------------------------------------------------------------------------- */
@@ -34,7 +33,7 @@ static void warn(struct client_link *client, session_topics topics, const char *
 	char text[200];
 
 	snprintf(text, sizeof(text), "%s: %s will not be there in the next transaction", why,
-		pins_cause(topics));
+		pin_causes_name(topics));
 	link_log_repeated(&client->link, LEVEL_WARNING, "%s", text);
 	buffer_init(&message);
 	writer_notice(&message, "WARNING", "01000", text);
@@ -43,7 +42,7 @@ static void warn(struct client_link *client, session_topics topics, const char *
 
 void pins_warn(const struct server_link *server, struct client_link *client, const char *why)
 {
-	warn(client, (session_topics)server->pins, why);
+	warn(client, causes_of(server->link.pool, (session_topics)server->pins), why);
 }
 
 void pins_warn_of_channels(struct client_link *client)
@@ -73,7 +72,7 @@ void pins_clear(struct server_link *server)
 	keep_name(server, NULL);
 }
 
-/* Count the topic that pins_cause() names. */
+/* Count the topic that pin_causes_name() names. */
 static void count_pin(struct pool *pool, session_topics topics)
 {
 	for (unsigned i = 0; i < TOPIC_BITS; i++) {
@@ -84,36 +83,72 @@ static void count_pin(struct pool *pool, session_topics topics)
 	}
 }
 
+/* Each cause is told once: what the client does, it does again and again. */
+static void warn_once(struct client_link *client, session_topics topics, const char *why)
+{
+	const session_topics cause = pin_causes_first(topics);
+
+	if (client->warned & cause)
+		return;
+	client->warned |= cause;
+	warn(client, topics, why);
+}
+
+/* Returns why no server of the pool is pinned for these topics; NULL: it is. */
+static const char *why_not(const struct pool *pool, session_topics topics)
+{
+	switch (pool->session_state) {
+	case SESSION_STATE_FOLLOW:
+		return topics & pool->pin_causes ? NULL : "not in pin_causes";
+	case SESSION_STATE_WARN:
+		return "session_state is warn";
+	case SESSION_STATE_INHERIT:
+	case SESSION_STATE_ERROR:
+	case SESSION_STATE_IGNORE:
+		break;
+	}
+	return "session_state is error";
+}
+
 bool pins_set(struct server_link *server, struct client_link *client, session_topics topics,
 	const char *name)
 {
 	struct pool *pool = server->link.pool;
+	const session_topics causes = causes_of(pool, topics);
+	const char *why;
 
 	if (topics == 0) {
 		pins_clear(server);
 		return true;
 	}
-	if (pool->session_state != SESSION_STATE_FOLLOW) {
-		warn(client, topics,
-			pool->session_state == SESSION_STATE_WARN ? "session_state is warn"
-								  : "session_state is error");
+	why = why_not(pool, topics);
+	if (why) {
+		warn_once(client, topics, why);
 		return false;
 	}
 	if (!server->pins) {
 		if (!pool_may_pin(pool)) {
-			warn(client, topics, "max_pinned is reached");
+			warn_once(client, causes, "max_pinned is reached");
 			return false;
 		}
 		pool_pin(pool);
-		count_pin(pool, topics);
+		count_pin(pool, causes);
 		server->pinned_since = loop_now(server->link.stream.loop);
 		link_log(&client->link, LEVEL_LOG, "pinned to its server: %s",
-			name ? name : pins_cause(topics));
+			name ? name : pin_causes_name(causes));
 	}
 	server->pins = topics;
 	if (name)
 		keep_name(server, name);
 	return true;
+}
+
+void pins_end_sequences(struct server_link *server)
+{
+	if (server->pins == TOPIC_SEQUENCES)
+		pins_clear(server);
+	else
+		server->pins &= ~(unsigned)TOPIC_SEQUENCES;
 }
 
 const char *pins_are_over(const struct server_link *server)
@@ -123,6 +158,8 @@ const char *pins_are_over(const struct server_link *server)
 
 	if (pool->session_state != SESSION_STATE_FOLLOW)
 		return "session_state has changed";
+	if (!(server->pins & pool->pin_causes))
+		return "pin_causes has changed";
 	if (pool_is_paused(pool))
 		return "the pool is paused";
 	return limit > 0 && loop_now(server->link.stream.loop) - server->pinned_since > limit

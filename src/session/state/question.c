@@ -493,7 +493,7 @@ static enum question_result take_answer(struct server_link *server, struct clien
 		return QUESTION_FAILED;
 	if ((asked & TOPIC_SETTINGS) && !take_settings(server, client))
 		return QUESTION_TOO_LARGE;
-	found = found_topics(server, &name) | (asked & TOPIC_LIBRARY) |
+	found = found_topics(server, &name) | (asked & ~TOPICS_ALL) |
 		((session_topics)server->pins & ~asked);
 	server->suspected = 0;
 	server->has_reset = false;

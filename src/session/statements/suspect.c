@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/state/custom_names.h"
+#include "model/state/watched_text.h"
 #include "session/link/client_lexis.h"
 #include "wire/reader.h"
 #include "wire/sql_scanner.h"
@@ -72,25 +73,23 @@ static bool is_asked(const struct relay_run *run)
 	return run->server->link.pool->session_state != SESSION_STATE_IGNORE;
 }
 
-static void look_for_functions(const struct relay_run *run, struct statement *statement)
+static void look_for_calls(const struct relay_run *run, struct statement *statement)
 {
-	const struct session_functions *functions =
-		&run->server->link.pool->database->functions;
+	const struct pool *pool = run->server->link.pool;
+	const char *text = statement_text(statement);
 
-	if (statement->functions == functions->version)
+	if (statement->functions == pool->database->functions.version)
 		return;
-	statement->functions = functions->version;
-	statement->topics = statement->words |
-		session_functions_in(functions, statement_text(statement),
-			strlen(statement_text(statement)));
+	statement->functions = pool->database->functions.version;
+	statement->topics = statement->words | watched_text_topics(pool, text, strlen(text));
 }
 
 void suspect_bound(struct relay_run *run, struct statement *statement)
 {
 	if (statement)
-		look_for_functions(run, statement);
+		look_for_calls(run, statement);
 	else
-		run->server->suspected |= TOPICS_ALL;
+		run->server->suspected |= TOPICS_UNSEEN;
 }
 
 void suspect_bind_of(struct relay_run *run, const struct statement *statement, size_t offset)
@@ -119,7 +118,7 @@ void suspect_execute(struct relay_run *run, struct statement *statement, const c
 	session_topics topics;
 
 	if (run->server->link.pool->pairing == CLIENT_WATCHED)
-		look_for_functions(run, statement);
+		look_for_calls(run, statement);
 	topics = statement->topics;
 	if (!topics || !is_asked(run))
 		return;

@@ -134,7 +134,7 @@ static bool is_unknown(const struct server_link *server, const struct link_recor
 
 static void take_session_state(struct server_link *server, const struct link_record *record)
 {
-	server->suspected = record->suspected & (TOPICS_ALL | TOPIC_LIBRARY);
+	server->suspected = record->suspected & (TOPICS_UNSEEN | TOPIC_LIBRARY);
 	server->pins = record->pins & TOPICS_PINNING;
 	/* Its open transaction may have changed functions: they are not read before its end. */
 	if (server->suspected && record->status != 'I') {

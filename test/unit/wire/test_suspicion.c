@@ -114,7 +114,7 @@ static const struct {
 	{"update Pg_Catalog.PG_SETTINGS set setting = 'x'", TOPICS_ALL, ""},
 	{"EXPLAIN ANALYZE UPDATE pg_settings SET setting = 'x'", TOPICS_ALL, ""},
 	{"WITH a AS (SELECT 1) UPDATE pg_settings SET setting = 'x'", TOPICS_ALL, ""},
-	{"SELECT U&\"\\0073et_config\"('a.b', 'x', false)", TOPICS_ALL, ""},
+	{"SELECT U&\"\\0073et_config\"('a.b', 'x', false)", TOPICS_UNSEEN, ""},
 };
 
 static void test_words_raise_their_topics_and_name_custom_settings(void **state)
@@ -230,11 +230,11 @@ static void test_what_cannot_be_read_raises_everything(void **state)
 	char *text = malloc(size);
 
 	(void)state;
-	assert_int_equal(suspicion_of_text("SELECT", 6, true, NULL), TOPICS_ALL);
+	assert_int_equal(suspicion_of_text("SELECT", 6, true, NULL), TOPICS_UNSEEN);
 	memset(text, 'x', size);
 	assert_int_equal(suspicion_of_text(text, SUSPICION_TEXT_MAX, false, NULL), 0);
 	assert_int_equal(
-		suspicion_of_text(text, SUSPICION_TEXT_MAX + 1, false, NULL), TOPICS_ALL);
+		suspicion_of_text(text, SUSPICION_TEXT_MAX + 1, false, NULL), TOPICS_UNSEEN);
 	free(text);
 }
 
@@ -360,8 +360,8 @@ static const struct {
 } tags[] = {
 	{"SET", TOPIC_SETTINGS, TOPIC_SETTINGS},
 	{"RESET", TOPIC_SETTINGS, TOPIC_SETTINGS},
-	{"DO", TOPICS_ALL, TOPICS_ALL},
-	{"CALL", TOPICS_ALL, TOPICS_ALL},
+	{"DO", TOPICS_UNSEEN, TOPICS_UNSEEN},
+	{"CALL", TOPICS_UNSEEN, TOPICS_UNSEEN},
 	{"LOAD", TOPIC_LIBRARY, TOPIC_LIBRARY},
 	{"LISTEN", TOPIC_CHANNELS, TOPIC_CHANNELS},
 	{"UNLISTEN", 0, TOPIC_CHANNELS},
@@ -375,7 +375,7 @@ static const struct {
 	{"CREATE FUNCTION", TOPIC_TEMPORARY, TOPIC_TEMPORARY},
 	{"DROP TABLE", 0, TOPIC_TEMPORARY},
 	{"DISCARD TEMP", 0, TOPIC_TEMPORARY},
-	{"DISCARD ALL", 0, TOPICS_PINNING & ~TOPIC_LIBRARY},
+	{"DISCARD ALL", 0, TOPICS_PINNING & ~(TOPIC_LIBRARY | TOPIC_SEQUENCES)},
 };
 
 static void test_tags_raise_their_topics(void **state)
@@ -410,9 +410,9 @@ static void test_functions_other_than_those_of_large_objects_raise_everything(vo
 	(void)state;
 	assert_int_equal(suspicion_of_function(952), 0); /* lo_open */
 	assert_int_equal(suspicion_of_function(954), 0); /* loread */
-	assert_int_equal(suspicion_of_function(2078), TOPICS_ALL); /* set_config */
-	assert_int_equal(suspicion_of_function(2880), TOPICS_ALL); /* pg_advisory_lock */
-	assert_int_equal(suspicion_of_function(0), TOPICS_ALL);
+	assert_int_equal(suspicion_of_function(2078), TOPICS_UNSEEN); /* set_config */
+	assert_int_equal(suspicion_of_function(2880), TOPICS_UNSEEN); /* pg_advisory_lock */
+	assert_int_equal(suspicion_of_function(0), TOPICS_UNSEEN);
 }
 
 int main(void)
