@@ -165,8 +165,8 @@ void pool_reconfigure(struct pool *pool);
 
 /*
  * The tables of rules for messages of PAIRED clients: one for each pool mode, and one for those whose
- * texts are looked at: the database has functions that may change the session, or values of sequences
- * keep servers.
+ * texts are looked at: the database has functions that may change the session, values of sequences
+ * keep servers, or statements that stay in the session are refused.
  */
 enum { CLIENT_WATCHED = POOL_MODES, CLIENT_PAIRINGS };
 

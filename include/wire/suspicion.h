@@ -56,7 +56,8 @@ session_topics suspicion_of_text(
 
 /*
  * Returns the topics for which a statement with this text would keep its server with the client:
- * CREATE TEMP, pg_advisory_lock(), WITH HOLD, LISTEN, LOAD, ... What functions do is not in it.
+ * CREATE TEMP, pg_advisory_lock(), WITH HOLD, LISTEN, LOAD, PREPARE, ... What functions do is not in
+ * it.
  */
 session_topics suspicion_of_staying(const char *text, size_t length);
 

@@ -160,7 +160,8 @@ void pool_choose_rules(struct pool *pool)
 {
 	const bool calls = pool_watches_functions(pool) &&
 		session_functions_are_watched(&pool->database->functions);
-	const bool watched = calls || pool_watches_sequences(pool);
+	const bool watched = calls || pool_watches_sequences(pool) ||
+		pool->session_state == SESSION_STATE_ERROR;
 
 	pool->pairing = (uint8_t)(watched ? CLIENT_WATCHED : (int)pool->mode);
 }

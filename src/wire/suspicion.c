@@ -455,11 +455,25 @@ static session_topics staying_here(const struct text *text)
 	}
 }
 
+/* Is this PREPARE TRANSACTION 'name'? A statement may have the name transaction. */
+static bool prepares_transaction(struct text text)
+{
+	text.at += strlen("prepare");
+	skip_white(&text);
+	if (!is_word(&text, "transaction"))
+		return false;
+	text.at += strlen("transaction");
+	skip_white(&text);
+	return text.at < text.end && strchr("'$eEuU", *text.at);
+}
+
 /* The first word of a statement. */
 static session_topics staying_command(const struct text *text)
 {
 	if (is_word(text, "listen"))
 		return TOPIC_CHANNELS;
+	if (is_word(text, "prepare"))
+		return prepares_transaction(*text) ? 0 : TOPIC_STATEMENTS;
 	return is_word(text, "load") ? TOPIC_LIBRARY : 0;
 }
 

@@ -185,29 +185,107 @@ def test_names_in_bound_values_follow(pool):
 
 
 REFUSED = [make for make, _, _ in PINS if not make.startswith("DO")] + [
-    "LISTEN c", "/* a */ LOAD 'plpgsql'", "SELECT 1; CREATE TEMP TABLE t (a int)",
+    "LISTEN c", "/* a */ LOAD 'plpgsql'", "LOAD E'plpgsql'",
+    "PREPARE p AS SELECT 1", "-- a\nprepare p AS SELECT 1", "PREPARE transaction AS SELECT 1",
+    "CREATE OR REPLACE TEMP VIEW t AS SELECT 1", "CREATE TABLE pg_temp.t AS SELECT 1",
+    "CREATE TEMP TABLE t AS EXECUTE q", "CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "DECLARE c CURSOR WITH /* a */ HOLD FOR SELECT 0", "DECLARE c CURSOR WITH -- a\n HOLD FOR SELECT 0",
+    "EXPLAIN ANALYZE SELECT pg_advisory_lock(7)", "COPY (SELECT pg_advisory_lock(7)) TO STDOUT",
+    "WITH a AS (SELECT pg_advisory_lock_shared(7)) SELECT * FROM a",
 ]
 
 
-@pytest.mark.parametrize("run", ["simple", "extended", "transaction"])
-@pytest.mark.parametrize("make", REFUSED)
-def test_with_error_the_statement_is_refused(new_pooler, run, make):
-    pooler = new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "session_state": "error",
-                         "listen": "pin"})
-    client = pooler.client()
-    if run == "transaction":
-        client.query("BEGIN")
-    if run == "extended" and ";" not in make:
-        client.send(wire.extended(make) + wire.sync())
-    else:
-        client.send(wire.query(make))
+def send_simple(client, sql):
+    client.send(wire.query(sql))
+
+
+def send_several(client, sql):
+    client.send(wire.query(f"SELECT 1; {sql}"))
+
+
+def send_extended(client, sql):
+    client.send(wire.extended(sql) + wire.sync())
+
+
+def send_named(client, sql):
+    client.send(wire.parse(sql, "n"), wire.bind([], "n"), wire.execute(), wire.sync())
+
+
+def send_flushed(client, sql):
+    client.send(wire.parse(sql), wire.flush(), wire.bind(), wire.execute(), wire.flush(), wire.sync())
+
+
+def send_in_a_batch(client, sql):
+    client.send(wire.extended("SELECT 1") + wire.extended(sql) + wire.extended("SELECT 2") + wire.sync())
+
+
+def send_pipelined(client, sql):
+    client.send(wire.extended("SELECT 1") + wire.sync() + wire.extended(sql) + wire.sync())
+    client.checked()
+
+
+def send_in_pieces(client, sql):
+    message = wire.extended(sql) + wire.sync()
+    for at in range(0, len(message), 7):
+        client.send(message[at:at + 7])
+
+
+SENT = (send_simple, send_several, send_extended, send_named, send_flushed, send_in_a_batch,
+        send_pipelined, send_in_pieces)
+
+
+def refusing(new_pooler, **settings):
+    return new_pooler({"pool_mode": "transaction", "default_pool_size": 1, "session_state": "error",
+                       "listen": "pin", **settings})
+
+
+def assert_refused(client, status="I"):
     result = client.result()
     result.error.is_("ERROR", "0A000", "session state cannot follow its client (session_state = error)")
     assert "session_state = follow" in result.error.fields["H"]
-    assert result.status == ("E" if run == "transaction" else "I")
-    if run == "transaction":
+    assert result.status == status
+
+
+@pytest.mark.parametrize("place", ["alone", "transaction"])
+@pytest.mark.parametrize("send", SENT)
+def test_with_error_the_statement_is_refused(new_pooler, send, place):
+    client = refusing(new_pooler).client()
+    for make in REFUSED:
+        if send is send_simple and "prepare p" in make.lower():
+            continue  # it follows its client
+        if place == "transaction":
+            client.query("BEGIN")
+        send(client, make)
+        assert_refused(client, "E" if place == "transaction" else "I")
+        if place == "transaction":
+            client.query("ROLLBACK")
+        assert objects(client) == "0"
+        assert client.value("SELECT count(*) FROM pg_prepared_statements WHERE from_sql") == "0"
+
+
+def test_with_error_a_prepare_by_itself_follows(new_pooler):
+    client = refusing(new_pooler).client()
+    client.query("PREPARE p AS SELECT 1")
+    client.query(" /* a */ prepare r AS SELECT 2;")
+    for text in ("SELECT 1; EXECUTE p", "EXECUTE p; SELECT 1", "/* a */ execute p; EXECUTE r"):
+        client.send(wire.query(text))
+        assert_refused(client)
+    assert (client.value("EXECUTE p"), client.value("EXECUTE r")) == ("1", "2")
+    assert warnings(client) == []
+    # It is no statement.
+    for send in (send_simple, send_extended):
+        client.query("BEGIN")
+        send(client, "PREPARE TRANSACTION 'a'")
+        assert client.result().error.sqlstate == "55000"  # max_prepared_transactions is 0
         client.query("ROLLBACK")
-    assert objects(client) == "0"
+    client.query("DO $$ BEGIN PERFORM 1; EXECUTE 'SELECT 1'; END $$")
+
+
+@pytest.mark.setting("max_prepared_statements")
+def test_with_error_a_prepare_that_is_not_tracked_is_refused(new_pooler):
+    client = refusing(new_pooler, max_prepared_statements=0).client()
+    send_simple(client, "PREPARE p AS SELECT 1")
+    assert_refused(client)
 
 
 def test_with_error_what_a_function_leaves_is_reset(new_pooler):

@@ -10,6 +10,12 @@
 #include "session/relay/relay.h"
 
 /*
+ * Returns whether refusal_concerns() has to look at the text although its words are not suspicious: it
+ * is a PREPARE, and what SQL prepares otherwise than by a Query of its own cannot follow.
+ */
+bool refusal_may_concern(const struct relay_run *run, const char *text, size_t length);
+
+/*
  * Returns whether this text of a Query or Parse, which is whole, is to be refused by the setting of
  * its pool.
  */

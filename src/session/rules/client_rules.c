@@ -212,8 +212,10 @@ static enum verdict judge_calls(struct relay_run *run, const uint8_t *text,
 	const session_topics called =
 		watched_text_topics(run->server->link.pool, (const char *)text, length);
 
-	return called || may_change_session(run, text) ? judge_words(run, text, judge, called)
-						       : judge(run);
+	return called || may_change_session(run, text) ||
+			refusal_may_concern(run, (const char *)text, length)
+		? judge_words(run, text, judge, called)
+		: judge(run);
 }
 
 static enum verdict judge_watched_query(struct relay_run *run)

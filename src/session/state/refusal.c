@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/state/refusal.h"
 
+#include "model/client_statements.h"
 #include "model/registry.h"
+#include "session/link/client_lexis.h"
 #include "session/relay/query_clocks.h"
 #include "wire/message.h"
+#include "wire/session_command.h"
+#include "wire/sql_scanner.h"
 #include "wire/suspicion.h"
 #include "wire/writer.h"
 
@@ -23,11 +27,74 @@ static session_topics refused_topics(const struct relay_run *run)
 	return 0;
 }
 
+bool refusal_may_concern(const struct relay_run *run, const char *text, size_t length)
+{
+	struct sql_scanner scanner;
+
+	if (run->server->link.pool->session_state != SESSION_STATE_ERROR)
+		return false;
+	sql_scanner_init(&scanner, text, length, false);
+	return sql_scanner_match(&scanner, "prepare");
+}
+
+/* Is it this command by itself, as a Query? Then it follows its client: statements/sql_statements. */
+static bool follows(
+	const struct relay_run *run, const char *text, size_t length, enum session_verb verb)
+{
+	struct session_command command;
+	enum session_verb read;
+
+	if (run->frame.type != PQ_QUERY ||
+		link_registry(run->from)->process->settings->max_prepared_statements == 0)
+		return false;
+	session_command_init(&command);
+	read = session_command_read(text, length, client_lexis(run->client), &command);
+	session_command_free(&command);
+	return read == verb;
+}
+
+/* Does one of the statements begin with EXECUTE? */
+static bool executes(const struct relay_run *run, const char *text, size_t length)
+{
+	enum sql_token token = SQL_SYMBOL;
+	struct buffer symbol = {0};
+	struct sql_scanner scanner;
+	bool begins = true, found = false;
+
+	sql_scanner_init(&scanner, text, length, client_lexis(run->client).escapes);
+	while (!found && token != SQL_END && token != SQL_UNKNOWN) {
+		found = begins && sql_scanner_match(&scanner, "execute");
+		token = sql_scanner_next(&scanner, &symbol);
+		begins = token == SQL_SYMBOL && symbol.data[0] == ';';
+	}
+	buffer_free(&symbol);
+	return found;
+}
+
+/*
+ * Does a Query with several statements execute one that SQL has prepared? It would become one of the
+ * server, under the client's name, and be lost with it.
+ */
+static bool executes_beside(const struct relay_run *run, const char *text, size_t length)
+{
+	const struct client_statements *own = run->client->statements;
+
+	return own && own->by_sql && run->frame.type == PQ_QUERY &&
+		executes(run, text, length) && !follows(run, text, length, SESSION_EXECUTE);
+}
+
 bool refusal_concerns(const struct relay_run *run, const char *text, size_t length)
 {
 	const session_topics refused = refused_topics(run);
+	session_topics staying;
 
-	return refused != 0 && (suspicion_of_staying(text, length) & refused) != 0;
+	if (refused == 0)
+		return false;
+	staying = suspicion_of_staying(text, length) & refused;
+	if ((refused & TOPIC_STATEMENTS) && executes_beside(run, text, length))
+		return true;
+	return staying == TOPIC_STATEMENTS ? !follows(run, text, length, SESSION_PREPARE)
+					   : staying != 0;
 }
 
 /* A syntax error, in a failed transaction too; the log of the server tells why. */
@@ -79,8 +146,9 @@ enum verdict refusal_answer(struct relay_run *run)
 	writer_string(&message, why.text);
 	if (all)
 		writer_string(&message,
-			"HTemporary objects, session-level advisory locks, cursors WITH HOLD, LOAD "
-			"and the like need pool_mode = session or session_state = follow.");
+			"HTemporary objects, session-level advisory locks, cursors WITH HOLD, "
+			"PREPARE and EXECUTE otherwise than as a simple query by itself, LOAD and "
+			"the like need pool_mode = session or session_state = follow.");
 	writer_byte(&message, 0);
 	writer_end(&message, mark);
 	if (!message.failed)

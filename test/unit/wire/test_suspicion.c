@@ -405,6 +405,39 @@ static void test_tags_of_plain_statements_raise_nothing(void **state)
 	}
 }
 
+static const struct {
+	const char *text;
+	session_topics topics;
+} staying[] = {
+	{"PREPARE p AS SELECT 1", TOPIC_STATEMENTS},
+	{"SELECT 1; /* a */ prepare p AS SELECT 1", TOPIC_STATEMENTS},
+	{"PREPARE transaction AS SELECT 1", TOPIC_STATEMENTS},
+	{"PREPARE", TOPIC_STATEMENTS},
+	{"PREPARE TRANSACTION 'a'", 0},
+	{"prepare/**/transaction E'a'", 0},
+	{"SELECT prepare, 'PREPARE p AS SELECT 1'", 0},
+	{"PREPARED", 0},
+	{"EXECUTE p", 0},
+	{"DECLARE c CURSOR WITH HOLD FOR SELECT 1", TOPIC_CURSORS},
+	{"DECLARE c CURSOR WITH/* a */HOLD FOR SELECT 1", TOPIC_CURSORS},
+	{"DECLARE c CURSOR WITH -- a\nHOLD FOR SELECT 1", TOPIC_CURSORS},
+	{"DECLARE c CURSOR WITHOUT HOLD FOR SELECT 1", 0},
+	{"CREATE OR REPLACE TEMP VIEW t AS SELECT 1", TOPIC_TEMPORARY},
+	{"LOAD 'x'; LISTEN c", TOPIC_LIBRARY | TOPIC_CHANNELS},
+	{"INSERT INTO t SELECT nextval('s')", 0},
+};
+
+static void test_statements_that_stay_are_told_by_their_words(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(staying); i++) {
+		const char *text = staying[i].text;
+
+		if (suspicion_of_staying(text, strlen(text)) != staying[i].topics)
+			fail_msg("%s", text);
+	}
+}
+
 static void test_functions_other_than_those_of_large_objects_raise_everything(void **state)
 {
 	(void)state;
@@ -430,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_each_sign_is_found_at_each_place),
 		cmocka_unit_test(test_tags_raise_their_topics),
 		cmocka_unit_test(test_tags_of_plain_statements_raise_nothing),
+		cmocka_unit_test(test_statements_that_stay_are_told_by_their_words),
 		cmocka_unit_test(
 			test_functions_other_than_those_of_large_objects_raise_everything),
 	};
