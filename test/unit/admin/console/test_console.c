@@ -14,6 +14,7 @@
 #include "admin/console/commands.h"
 #include "admin/console/console.h"
 #include "admin/console/topics.h"
+#include "base/clock.h"
 #include "model/link_walk.h"
 #include "session/link/close.h"
 #include "session/rules/life.h"
@@ -60,6 +61,14 @@ static void fake_shutdown(struct registry *with, enum shutdown_mode mode, bool n
 
 static struct actions actions = {fake_reload, fake_set, fake_shutdown};
 
+/* Time passes with each look at the clock only: no slice ends since the machine is busy. */
+static usec_t now, each_look;
+
+static usec_t fake_clock(void)
+{
+	return now += each_look;
+}
+
 /* --- consoles ----------------------------------------------------------------------------- */
 
 enum { CONSOLES = 4 };
@@ -79,6 +88,9 @@ static int start(void **state)
 		"test.ini", config_text, sizeof(config_text) - 1, NULL, &problems);
 
 	(void)state;
+	now = USEC_PER_SEC;
+	each_look = 0;
+	clock_set_source(fake_clock);
 	problems_free(&problems);
 	assert_non_null(config);
 	process = (struct process){
@@ -110,6 +122,7 @@ static int end(void **state)
 	registry_free(&registry);
 	process_free(&process);
 	loop_free(&loop);
+	clock_set_source(NULL);
 	return 0;
 }
 
@@ -307,6 +320,28 @@ static void test_commands_of_one_write_are_answered_in_order(void **state)
 	feed_query(console, "RELOAD");
 	turn(console);
 	assert_string_equal(new_types(console), "TDDDCZEZCZ");
+	assert_int_equal(reloads, 1);
+}
+
+static void test_commands_that_take_long_leave_turns_to_others(void **state)
+{
+	struct console *console = open_console(true), *other = open_console(true);
+
+	(void)state;
+	new_types(console);
+	new_types(other);
+	feed_query(console, "SHOW STATE");
+	feed_query(console, "NONSENSE");
+	feed_query(console, "RELOAD");
+	each_look = 600; /* microseconds: the second command would begin after 1 ms */
+	turn(console);
+	assert_string_equal(new_types(console), "TDDDCZ");
+	ask(other, "SHOW VERSION");
+	assert_string_equal(new_types(other), "TDCZ");
+	assert_string_equal(new_types(console), "EZ");
+	assert_int_equal(reloads, 0);
+	turn(console);
+	assert_string_equal(new_types(console), "CZ");
 	assert_int_equal(reloads, 1);
 }
 
@@ -1179,6 +1214,7 @@ int main(void)
 		TEST(test_welcome_has_its_parameters_in_order),
 		TEST(test_commands_run_at_the_end_of_the_turn),
 		TEST(test_commands_of_one_write_are_answered_in_order),
+		TEST(test_commands_that_take_long_leave_turns_to_others),
 		TEST(test_a_command_in_pieces_is_put_together),
 		TEST(test_what_came_with_the_login_is_run),
 		TEST(test_every_topic_fills_its_columns),
