@@ -96,8 +96,8 @@ check() {
 	report "Unit tests and checks of build/$1" "$good" "$bad" $result
 }
 
-# integration NAME [STAGE FOLDER WORDS]: run the integration tests against $pgbin, or against the
-# PostgreSQL with its programs in FOLDER.
+# integration NAME [STAGE FOLDER WORDS ALONE]: run the integration tests against $pgbin, or against
+# the PostgreSQL with its programs in FOLDER. ALONE=no leaves out those that measure times.
 integration() {
 	stage=integration-${2:-$1}
 	# The user that the servers run as may be unable to enter the tree, so copy the program. Replace
@@ -107,7 +107,7 @@ integration() {
 	rm -f "$report"-*.xml
 	stage "$stage" env PGUSHER_BIN="$programs/pgusher" PGUSHER_TEST_PGBIN="${3:-$pgbin}" \
 		make --no-print-directory -C "$top/build/$1" check-integration \
-		PYTEST_REPORT="$report" PYTEST_FLAGS="${PYTEST_FLAGS:-}"
+		PYTEST_REPORT="$report" PYTEST_FLAGS="${PYTEST_FLAGS:-}" PYTEST_ALONE="${5:-yes}"
 	result=$?
 	good=0 bad=0
 	if [ -f "$report-1.xml" ]; then
@@ -118,10 +118,10 @@ integration() {
 }
 
 # Run the integration tests against PostgreSQL 18, if it is available; psql and pgbench are those
-# of the other PostgreSQL.
+# of the other PostgreSQL. The times that tests measure are pgusher's, with any PostgreSQL.
 integration_18() {
 	find_postgres_18
-	[ -z "$pg18bin" ] || integration plain plain-18 "$pg18bin" "against PostgreSQL 18"
+	[ -z "$pg18bin" ] || integration plain plain-18 "$pg18bin" "against PostgreSQL 18" no
 }
 
 # Build the drivers that Debian does not have, with the language runtimes that are installed.

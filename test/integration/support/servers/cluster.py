@@ -3,6 +3,7 @@
 
 import contextlib
 import fcntl
+import functools
 import glob
 import os
 import re
@@ -300,6 +301,7 @@ class Cluster:
         self.wait_quiet()
 
 
+@functools.cache
 def is_newer():
     """Whether the servers are newer than psql, pg_dump and other tools, which are Debian's."""
     said = [
