@@ -120,33 +120,46 @@ class Reader:
         self._socket = sock
         self._way = way
         self._buffer = already
+        self._awaited = 0  # how many of the messages were read for their type
         self.messages = []
 
     def read_until(self, until):
         """Read until messages of these types have come in this order."""
         for letter in until:
-            while self._next().type != letter:
+            while self._next_type() != letter:
                 pass
 
     def read_to_end(self):
         """Read until the other side has closed."""
         with contextlib.suppress(Closed):
             while True:
-                self._next()
+                self._next_type()
         assert not self._buffer, f"closed in the middle of a message: {self._buffer[:40]!r}"
 
-    def _next(self):
-        while len(self._buffer) < 5:
-            self._receive()
-        (length,) = struct.unpack_from("!I", self._buffer, 1)
-        while len(self._buffer) < 1 + length:
-            self._receive(1 + length)
-        found = wire.Message(chr(self._buffer[0]), bytes(self._buffer[5:1 + length]))
-        del self._buffer[:1 + length]
-        self.messages.append(found)
-        return found
+    def _next_type(self):
+        while self._awaited == len(self.messages):
+            wanted = self._split()
+            if self._awaited == len(self.messages):
+                self._receive(wanted)
+        self._awaited += 1
+        return self.messages[self._awaited - 1][0]
 
-    def _receive(self, enough=0):
+    def _split(self):
+        """Split the buffer into messages; returns how many bytes the next one has, if that is known.
+        There may be tens of thousands."""
+        buffer, at, keep = self._buffer, 0, self.messages.append
+        size, wanted = len(buffer), 0
+        while size - at >= 5:
+            (length,) = struct.unpack_from("!I", buffer, at + 1)
+            wanted = 1 + length
+            if size - at < wanted:
+                break
+            keep((chr(buffer[at]), bytes(buffer[at + 5:at + wanted])))
+            at, wanted = at + wanted, 0
+        del buffer[:at]
+        return wanted
+
+    def _receive(self, enough):
         size = self._way.receive_size()
         # The rest of a long message in larger pieces, or it would take too long.
         if enough > 100_000:
