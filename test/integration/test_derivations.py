@@ -20,7 +20,7 @@ PASSWORD = "Geheim"
 PASSWORD_FAILED = ("FATAL", "28P01", "password authentication failed")
 TOO_MANY = 30_000_000
 MOST = 1_000_000
-CROWD = 60
+CROWD = 30
 PATIENCE = 10 if is_sanitized() else 1
 
 

@@ -738,9 +738,9 @@ def test_shutdown_timeout_closes_remaining_clients(make, authority):
 
 
 class Bench:
-    """pgbench, working on a table of its own."""
+    """pgbench, working on a table of its own until it is checked, or for a minute."""
 
-    def __init__(self, pooler, cluster, clients=50, seconds=8, options=()):
+    def __init__(self, pooler, cluster, clients=50, options=()):
         self.cluster = cluster
         cluster.ask("main", "DROP TABLE IF EXISTS done; CREATE TABLE done (client int)")
         cluster.ask("main", "GRANT ALL ON done TO app")
@@ -751,7 +751,7 @@ class Bench:
         )
         self.process = subprocess.Popen(
             as_service(
-                [program("pgbench"), "-n", "-c", str(clients), "-T", str(seconds), "-f", script]
+                [program("pgbench"), "-n", "-c", str(clients), "-T", "60", "-f", script]
                 + ["-h", HOST, "-p", str(pooler.port), "-U", "app", *options, "main"]
             ),
             stdout=subprocess.PIPE,
@@ -760,24 +760,30 @@ class Bench:
             cwd="/",
         )
         wait_until(lambda: len(pooler.clients()) >= clients)
+        self._goes_on()
 
-    def running(self):
-        return self.process.poll() is None
+    def _done(self):
+        return self.cluster.ask("main", "SELECT count(*) FROM done")[0]["count"]
+
+    def _goes_on(self):
+        before = self._done()
+        wait_until(lambda: self._done() > before + 200, 30, "transactions")
 
     def check(self):
-        """No transaction has failed, and all that pgbench counts are there."""
+        """The process that serves now serves its clients too; no transaction has failed, and all that
+        pgbench counts are there."""
+        self._goes_on()
+        self.process.send_signal(signal.SIGALRM)  # as when the time of -T is over
         out, _ = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, out
         assert "number of failed transactions: 0 " in out
         (line,) = [each for each in out.splitlines() if "transactions actually processed" in each]
-        counted = int(line.split(":")[1].split("/")[0])
-        assert counted == self.cluster.ask("main", "SELECT count(*) FROM done")[0]["count"]
-        return counted
+        assert int(line.split(":")[1].split("/")[0]) == self._done()
 
 
 def test_five_restarts_in_a_row_under_load(make, cluster):
     pooler = make({"default_pool_size": 10})
-    bench = Bench(pooler, cluster, seconds=15)
+    bench = Bench(pooler, cluster)
     for number in range(5):
         take_over(pooler)
         pooler.command("RELOAD")
@@ -785,16 +791,15 @@ def test_five_restarts_in_a_row_under_load(make, cluster):
         if number % 2 == 0:
             pooler.command("PAUSE")
             pooler.command("RESUME")
-        assert bench.running(), "too slow to mean anything"
-    assert bench.check() > 100
+    bench.check()
 
 
 def test_restarts_with_sessions_under_load(make, cluster):
     pooler = make({"pool_mode": "session", "default_pool_size": 30})
-    bench = Bench(pooler, cluster, clients=20, seconds=4)
+    bench = Bench(pooler, cluster, clients=20)
     for _ in range(3):
         take_over(pooler)
-    assert bench.check() > 50
+    bench.check()
 
 
 # --- from an old PgBouncer --------------------------------------------------------------------------
@@ -831,10 +836,10 @@ def test_from_pgbouncer(make, cluster):
 def test_from_pgbouncer_under_load(make, cluster):
     # PgBouncer closes waiting clients when it is suspended, so there are none.
     pooler = make({"default_pool_size": 20}, program=PGBOUNCER)
-    bench = Bench(pooler, cluster, clients=20, seconds=5)
+    bench = Bench(pooler, cluster, clients=20)
     take_over(pooler)
     take_over(pooler)
-    assert bench.check() > 100
+    bench.check()
 
 
 @needs_pgbouncer
@@ -1258,8 +1263,7 @@ def test_statements_follow_through_five_restarts_under_load(make, cluster):
     for _ in range(5):
         take_over(pooler)
         assert execute(client, "s") == "still here"
-        assert bench.running(), "too slow to mean anything"
-    assert bench.check() > 100
+    bench.check()
 
 
 @needs_pgbouncer
