@@ -159,10 +159,10 @@ class UsePgjdbc extends Check {
     static void copies(int number) throws Exception {
         var copy = clients[number].unwrap(PGConnection.class).getCopyAPI();
         StringBuilder lines = new StringBuilder();
-        for (int i = 20000; i < 40000; i++)
+        for (int i = 20000; i < 25000; i++)
             lines.append(i).append("\tcopied\n");
         String table = "item" + number;
-        same(copy.copyIn("COPY " + table + " FROM STDIN", new StringReader(lines.toString())), 20000L);
+        same(copy.copyIn("COPY " + table + " FROM STDIN", new StringReader(lines.toString())), 5000L);
         StringWriter out = new StringWriter();
         copy.copyOut("COPY (SELECT * FROM " + table + " WHERE id >= 20000 ORDER BY id) TO STDOUT", out);
         same(out.toString(), lines.toString());

@@ -139,8 +139,8 @@ async fn types(pool: PgPool, number: usize) -> Outcome {
 /// A time limit of the user: sqlx sends no cancel request, it reads the answer to its end or closes.
 async fn time_limits(pool: PgPool, number: usize) -> Outcome {
     for _ in 0..2 {
-        let sleep = sqlx::query("SELECT pg_sleep(2)").execute(&pool);
-        let slept = tokio::time::timeout(Duration::from_millis(300), sleep).await;
+        let sleep = sqlx::query("SELECT pg_sleep(0.6)").execute(&pool);
+        let slept = tokio::time::timeout(Duration::from_millis(200), sleep).await;
         same(slept.is_err(), true)?;
         let query = sqlx::query_scalar("SELECT $1").bind(number as i32);
         same(query.fetch_one(&pool).await.map_err(words)?, number as i32)?;
