@@ -16,6 +16,7 @@ from support.servers.cluster import SHARED_FOLDER, Cluster
 from support.servers.fake_server import FakeServer, answer_with_text
 from support.servers.pooler import Pooler, is_sanitized, publish_binary
 from support.servers.tcp_relay import Relay
+from support.session_state import places
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +51,22 @@ def stage(cluster):
     yield cluster
     cluster.clear()
     cluster.ask("main", drop)
+
+
+@pytest.fixture(scope="module")
+def state_stage(shared_cluster):
+    """The shared PostgreSQL with the objects that support.session_state.kinds needs, for a module."""
+    shared_cluster.clear()
+    with places.objects(shared_cluster):
+        yield shared_cluster
+
+
+@pytest.fixture
+def folder():
+    """A folder that the service user may write to."""
+    path = make_folder("pgusher-folder-")
+    yield path
+    drop_folder(path)
 
 
 @pytest.fixture

@@ -30,32 +30,24 @@ EXPECTED_FAILURES = {
 
 
 @pytest.fixture(scope="module")
-def stage(shared_cluster):
-    """PostgreSQL with the objects of the table."""
-    shared_cluster.clear()
-    with places.objects(shared_cluster):
-        yield shared_cluster
-
-
-@pytest.fixture(scope="module")
-def direct(stage):
+def direct(state_stage):
     """PostgreSQL itself."""
-    place = places.Place((stage.host, stage.port), stage)
+    place = places.Place((state_stage.host, state_stage.port), state_stage)
     yield place
     place.close()
 
 
 @pytest.fixture(scope="module")
-def pooled(stage):
+def pooled(state_stage):
     """The pooler in transaction mode."""
-    with places.pooler(stage, "transaction") as place:
+    with places.pooler(state_stage, "transaction") as place:
         yield place
 
 
 @pytest.fixture(scope="module")
-def stated(stage):
+def stated(state_stage):
     """The pooler in statement mode."""
-    with places.pooler(stage, "statement") as place:
+    with places.pooler(state_stage, "statement") as place:
         yield place
 
 
@@ -64,16 +56,22 @@ MODES = {
     "pinned and cleaned": {"session_state": "follow", "max_pinned": "50%"},
     "error": {"session_state": "error"},
     "warn": {"session_state": "warn"},
-    "ignore": {"session_state": "ignore"},
 }
 
 
 @pytest.fixture(scope="module", params=list(MODES))
-def moded(request, stage):
+def moded(request, state_stage):
     """The pooler in transaction mode, with session_state or max_pinned of its own, and its mode."""
-    with places.pooler(stage, "transaction", **MODES[request.param]) as place:
+    with places.pooler(state_stage, "transaction", **MODES[request.param]) as place:
         place.pooler.allow("session_state is warn")
         yield place, request.param
+
+
+@pytest.fixture(scope="module")
+def ignoring(state_stage):
+    """The pooler in transaction mode, with session_state = ignore."""
+    with places.pooler(state_stage, "transaction", session_state="ignore") as place:
+        yield place
 
 
 @pytest.fixture
@@ -109,18 +107,29 @@ def test_state_follows_its_client_in_statement_mode(request, stated, kind, numbe
     check(request, stated, kind, number, EXPECTED_FAILURES)
 
 
-@pytest.mark.setting("session_state", "max_pinned")
-@pytest.mark.parametrize("kind, number", ROWS)
-def test_state_reaches_no_other_where_it_is_not_kept(request, moded, kind, number):
-    place, mode = moded
-    everywhere = modes.kinds_that_follow_everywhere()
-    if kind.name in EXPECTED_FAILURES or (
-            mode == "ignore" and kind not in everywhere):
-        pytest.skip("not tracked")
-    if kind.family == "library":
-        request.getfixturevalue("library")
+TRACKED = [row for row in ROWS if row.values[0].name not in EXPECTED_FAILURES]
+
+
+def check_mode(place, kind, mode, number):
     row = modes.Row(place, kind, mode, number, WHOLE)
     assert not row.run() and row.checks, "\n".join(row.faults)
+
+
+@pytest.mark.setting("session_state", "max_pinned")
+@pytest.mark.parametrize("kind, number", TRACKED)
+def test_state_reaches_no_other_where_it_is_not_kept(request, moded, kind, number):
+    if kind.family == "library":
+        request.getfixturevalue("library")
+    place, mode = moded
+    check_mode(place, kind, mode, number)
+
+
+@pytest.mark.setting("session_state")
+@pytest.mark.parametrize(
+    "kind, number", [row for row in TRACKED if row.values[0] in modes.kinds_that_follow_everywhere()]
+)
+def test_what_servers_report_follows_where_state_is_ignored(ignoring, kind, number):
+    check_mode(ignoring, kind, "ignore", number)
 
 
 @pytest.mark.parametrize("kind, number", ROWS)

@@ -77,9 +77,9 @@ class Row:
         undone = ending in UNDOING
         self.told = False
         self._make(client, protocol, ending)
-        seen = self._look(client)
         stays = not undone or self.kind.kept
         wanted = self.kind.made if stays else self.kind.usual
+        seen = self.place.look(client, self.kind.look, None if self.told else wanted)
         self.checks += 1
         if self.follows and not self.told:
             if seen != wanted:
@@ -110,9 +110,6 @@ class Row:
             self.told = True
         elif not self.told or result.error.sqlstate == REFUSED:
             raise AssertionError(f"{self.kind.name}: {result.error}")
-
-    def _look(self, client):
-        return self.place.look(client, self.kind.look, "heard")
 
     def _others_see_nothing(self, where, servers):
         """On so many servers."""
