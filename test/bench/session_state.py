@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 """What session state costs in transaction mode, with a server that uses almost no CPU time.
 
-PgBouncer's figures beside ours are those of a pooler that lets such settings leak.
+PgBouncer's figures, beside those of pgusher, are those of a pooler that lets such settings leak.
 """
 
 import argparse

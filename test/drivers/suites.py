@@ -116,7 +116,7 @@ class PythonSuite:
 
 
 class Psycopg2Suite(PythonSuite):
-    """psycopg 2, whose test database has hstore."""
+    """psycopg 2. Its test database has hstore."""
 
     def prepare(self, cluster):
         cluster.ask(self.database, "CREATE EXTENSION hstore")

@@ -13,19 +13,12 @@ import shutil
 
 import pytest
 
+from support.clients import driver_programs
 from support.clients.driver_programs import (
-    DATABASE,
-    JAVA,
-    PASSWORD,
-    PYTHON,
-    RUBY,
-    USER,
-    debian_program,
-    kit_program,
-    run,
-    run_checks,
-)
-from support.process import drop_folder, make_folder, wait_until
+    DATABASE, JAVA, PASSWORD, PYTHON, RUBY, USER, debian_program, kit_program, run, run_checks,
+    start_pooler, wait_gone,
+)  # fmt: skip
+from support.process import wait_until
 from support.servers.cluster import HARNESS, is_newer, program
 from support.servers.pooler import is_sanitized
 
@@ -74,10 +67,8 @@ KITS = {
 
 @pytest.fixture
 def database(cluster):
-    """A database that the user of the drivers owns."""
-    cluster.sql(f"CREATE DATABASE {DATABASE} OWNER {USER}")
-    yield DATABASE
-    cluster.sql(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+    with driver_programs.database(cluster) as name:
+        yield name
 
 
 @pytest.fixture(params=SERVERS)
@@ -92,14 +83,7 @@ def new_drivers_pooler(new_pooler, database):
     """Make a daemon in this mode: new_drivers_pooler(mode, settings)."""
 
     def make(mode, **settings):
-        sizes = {"default_pool_size": SERVERS[mode], "max_client_conn": 300, "max_pinned": "100%"}
-        names = {DATABASE: {}, "restored": {}}
-        pooler = new_pooler(
-            {"auth_type": "scram-sha-256", "pool_mode": mode, **sizes, **settings},
-            databases=names, auth={USER: PASSWORD, "admin": PASSWORD},
-        )  # fmt: skip
-        pooler.use_console("admin", PASSWORD)
-        return pooler
+        return start_pooler(new_pooler, SERVERS[mode], mode, **settings)
 
     return make
 
@@ -107,10 +91,7 @@ def new_drivers_pooler(new_pooler, database):
 def drive(command, pooler, mode, folder, **more):
     """Run a driver's program: all its checks pass, and it leaves nothing behind."""
     run_checks(command, pooler, mode, folder, **more)
-    wait_until(lambda: not pooler.clients(), 15, "clients to be gone")
-    # One more may listen for all clients. PostgreSQL counts a closed one until its process has ended.
-    most = SERVERS[mode] + 1
-    wait_until(lambda: len(pooler.cluster.backends(datname=DATABASE)) <= most, 15, "servers to go")
+    wait_gone(pooler, SERVERS[mode])
     wait_until(lambda: not busy_servers(pooler), 15, "servers to be idle")
 
 
@@ -192,13 +173,6 @@ SELECT 1 AS one \; SELECT 2 AS two;
 """
 
 
-@pytest.fixture
-def folder():
-    folder = make_folder("pgusher-drivers-")
-    yield folder
-    drop_folder(folder)
-
-
 @pytest.mark.skipif(is_newer(), reason="the tools are older than the server")
 def test_psql_works_with_its_defaults(new_drivers_pooler, mode, folder):
     path = os.path.join(folder, "script.sql")
@@ -216,7 +190,7 @@ def test_psql_works_with_its_defaults(new_drivers_pooler, mode, folder):
 def test_pgbench_works_and_its_sums_agree(new_drivers_pooler, mode, folder, protocol):
     pooler = new_drivers_pooler(mode)
     pgbench = program("pgbench")
-    run([pgbench, "-i", "-q", "-s", "2"], pooler, mode, folder)
+    run([pgbench, "-i", "-q"], pooler, mode, folder)
     # A pgbench thread that prepares a statement makes its other clients wait: with threads of
     # several clients one server has to be enough.
     counts = ["-n", "-c", "8", "-j", "8", "-t", "150"]

@@ -5,25 +5,19 @@ Few servers serve the clients of a program, and neighbours that look for what th
 programs of test/drivers check their own results, and say in TAP what they found.
 """
 
+import functools
 import os
 import shutil
 from dataclasses import dataclass
 
 import pytest
 
+from support.clients import driver_programs
 from support.clients.driver_programs import (
-    DATABASE,
-    JAVA,
-    PASSWORD,
-    PYTHON,
-    RUBY,
-    USER,
-    debian_program,
-    kit_program,
-    run,
-    run_checks,
-)
-from support.process import drop_folder, make_folder, wait_until
+    DATABASE, JAVA, PASSWORD, PYTHON, RUBY, USER, debian_program, kit_program, run, run_checks,
+    start_pooler, wait_gone,
+)  # fmt: skip
+from support.process import wait_until
 from support.servers.cluster import is_newer
 from support.session_state.neighbours import Neighbours
 
@@ -85,36 +79,17 @@ FRAMEWORKS = {
 
 @pytest.fixture
 def database(cluster):
-    """A database that the user of the programs owns, and a role that it may take."""
-    cluster.sql(f"CREATE DATABASE {DATABASE} OWNER {USER}")
-    cluster.sql(f"CREATE ROLE {ROLE}")
-    cluster.sql(f"GRANT {ROLE} TO {USER}")
-    yield DATABASE
-    cluster.sql(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+    """The programs' database, and a role that their user may take."""
+    with driver_programs.database(cluster) as name:
+        cluster.sql(f"CREATE ROLE {ROLE}; GRANT {ROLE} TO {USER}")
+        yield name
     cluster.sql(f"DROP ROLE {ROLE}")
 
 
 @pytest.fixture
 def new_pool(new_pooler, database):
-    """Make a daemon in transaction mode with so many servers, all of which may be pinned."""
-
-    def make(servers):
-        sizes = {"default_pool_size": servers, "max_pinned": "100%", "max_client_conn": 200}
-        pooler = new_pooler(
-            {"auth_type": "scram-sha-256", "pool_mode": "transaction", **sizes},
-            databases={DATABASE: {}}, auth={USER: PASSWORD, "admin": PASSWORD},
-        )  # fmt: skip
-        pooler.use_console("admin", PASSWORD)
-        return pooler
-
-    return make
-
-
-@pytest.fixture
-def folder():
-    folder = make_folder("pgusher-frameworks-")
-    yield folder
-    drop_folder(folder)
+    """Make a daemon in transaction mode with so many servers: new_pool(servers)."""
+    return functools.partial(start_pooler, new_pooler)
 
 
 def neighbours_of(pooler):
@@ -126,12 +101,9 @@ def neighbours_of(pooler):
 
 def expect_nothing_left(pooler, neighbours, servers):
     """The clients are gone, no server is kept for them, and none has anything of them."""
-    wait_until(lambda: not pooler.clients(), 15, "clients to be gone")
+    wait_gone(pooler, servers)
     wait_until(lambda: not pooler.show("PINS"), 15, "pins to end")
     neighbours.look_at_all(pooler.address, servers)
-    # One more may listen for all clients. PostgreSQL counts a closed one until its process has ended.
-    most = servers + 1
-    wait_until(lambda: len(pooler.cluster.backends(datname=DATABASE)) <= most, 15, "servers to go")
     locks = "SELECT count(*) AS held FROM pg_locks WHERE locktype = 'advisory' AND database ="
     locks += " (SELECT oid FROM pg_database WHERE datname = current_database())"
     assert pooler.cluster.ask(DATABASE, locks) == [{"held": 0}]

@@ -800,7 +800,7 @@ def test_psycopg_gets_notifications(pool):
         found.close()
 
 
-# --- whose notification it is
+# --- the process number in a notification
 
 def told(client):
     """The process number that the client was told at its login."""

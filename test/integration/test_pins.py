@@ -5,17 +5,13 @@ import pytest
 
 from support import wire
 from support.process import wait_until
+from support.session_state.runs import RUNS
 
 
 @pytest.fixture
 def pool(new_pooler):
     """A pooler with one server, which may be pinned."""
     return new_pooler({"pool_mode": "transaction", "default_pool_size": 2, "max_pinned": 1})
-
-
-def extended(client, sql):
-    client.send(wire.extended(sql) + wire.sync())
-    return client.checked()
 
 
 PINS = [
@@ -36,18 +32,11 @@ PINS = [
 ]
 
 
-@pytest.mark.parametrize("run", ["simple", "extended", "transaction"])
+@pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("make,see,end", PINS)
 def test_state_that_cannot_follow_keeps_its_server(pool, run, make, see, end):
     one, two = pool.client(), pool.client()
-    if run == "simple":
-        one.query(make)
-    elif run == "extended":
-        extended(one, make)
-    else:
-        one.query("BEGIN")
-        one.query(make)
-        one.query("COMMIT")
+    RUNS[run](one, make)
     for _ in range(2):
         assert one.value(see) == "0"
         two.query("SELECT 1")

@@ -153,12 +153,12 @@ def test_psycopg_goes_on(one_server, cluster):
         assert client.execute("SELECT current_user").fetchone() == ("app",)
 
 
-# --- settings whose SETs go in one write with the client's message ---------------------------
+# --- settings that go in one write with the client's message ----------------------------------
 
 
 @pytest.fixture
 def tablespace(one_server, cluster):
-    """A client whose default_tablespace is gone, and another client."""
+    """A client with a default_tablespace that is gone, and another client."""
     with cluster.connect("main") as connection:
         connection.execute("SET allow_in_place_tablespaces = on")
         connection.execute("CREATE TABLESPACE gone OWNER app LOCATION ''")

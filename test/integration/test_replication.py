@@ -101,13 +101,6 @@ def tool(pooler, name, *arguments, database=None, **options):
     )
 
 
-@pytest.fixture
-def folder():
-    path = make_folder("pgusher-replica-")
-    yield path
-    drop_folder(path)
-
-
 # --- the tools --------------------------------------------------------------------------------
 
 

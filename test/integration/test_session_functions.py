@@ -4,12 +4,12 @@ INSERT. The pooler knows them from the catalog.
 """
 
 import contextlib
-import time
 
 import pytest
 
 from support import wire
 from support.clients.raw import RawClient
+from support.process import wait_until
 from support.servers.pooler import Pooler
 from support.session_state.kinds import SUPERUSER
 
@@ -104,14 +104,14 @@ WAYS = [
 
 
 @contextlib.contextmanager
-def made(cluster):
-    cluster.ask("main", "DROP SCHEMA IF EXISTS made CASCADE")
-    cluster.ask("main", OBJECTS)
+def changed(cluster, change, back):
+    """While the database is changed by SQL; other SQL changes it back."""
+    cluster.ask("main", change)
     try:
         yield
     finally:
         cluster.clear()
-        cluster.ask("main", "DROP SCHEMA IF EXISTS made CASCADE")
+        cluster.ask("main", back)
 
 
 @contextlib.contextmanager
@@ -134,7 +134,8 @@ def client(pooler, user="app"):
 @pytest.fixture(scope="module")
 def stage(shared_cluster):
     shared_cluster.clear()
-    with made(shared_cluster):
+    shared_cluster.ask("main", "DROP SCHEMA IF EXISTS made CASCADE")
+    with changed(shared_cluster, OBJECTS, "DROP SCHEMA made CASCADE"):
         yield shared_cluster
 
 
@@ -161,14 +162,10 @@ def test_what_calls_such_a_function_follows_its_client(pooler, sql, protocol):
         assert value(second) == ""
 
 
-@contextlib.contextmanager
 def logged(cluster):
     """Have the cluster's log tell what pools of the user app run."""
-    cluster.ask("main", "ALTER ROLE app SET log_statement = 'all'")
-    try:
-        yield
-    finally:
-        cluster.ask("main", "ALTER ROLE app RESET log_statement")
+    role = "ALTER ROLE app"
+    return changed(cluster, f"{role} SET log_statement = 'all'", f"{role} RESET log_statement")
 
 
 def questions(cluster):
@@ -247,14 +244,13 @@ def test_function_created_beside_the_pooler_is_found_by_a_refresh(stage):
             first.query("SELECT 1")
             stage.ask("main", "CREATE FUNCTION made.beside() RETURNS void LANGUAGE sql AS "
                               "$$ SET app.tenant = 'red' $$")
-            end = time.monotonic() + 20
-            while True:
-                first.query("SELECT made.beside()")
-                if value(second) == "" and value(first) == "red":
-                    break
-                assert time.monotonic() < end
+
+            def follows():
                 pooler.command("RECONNECT")  # what has leaked meanwhile
-                time.sleep(0.1)
+                first.query("SELECT made.beside()")
+                return value(second) == "" and value(first) == "red"
+
+            wait_until(follows, 20, "the function to be known", interval=0.1)
             stage.ask("main", "DROP FUNCTION made.beside()")
 
 
@@ -284,17 +280,10 @@ def test_plan_that_is_out_of_date_is_made_again(stage):
         other.query("DROP TABLE made.grows")
 
 
-@contextlib.contextmanager
-def without_rights(cluster):
-    cluster.ask("main", "REVOKE SELECT ON pg_catalog.pg_proc FROM PUBLIC")
-    try:
-        yield
-    finally:
-        cluster.ask("main", "GRANT SELECT ON pg_catalog.pg_proc TO PUBLIC")
-
-
 def test_user_that_may_not_read_the_catalog_can_log_in(stage):
-    with without_rights(stage), running(stage) as pooler, client(pooler) as one:
+    functions = "SELECT ON pg_catalog.pg_proc"
+    without_rights = changed(stage, f"REVOKE {functions} FROM PUBLIC", f"GRANT {functions} TO PUBLIC")
+    with without_rights, running(stage) as pooler, client(pooler) as one:
         assert value(one, "SELECT 1") == "1"
         pooler.wait_log("cannot read functions: permission denied")
 

@@ -4,6 +4,7 @@
 import pytest
 
 from support import wire
+from support.session_state.runs import RUNS
 
 
 @pytest.fixture
@@ -28,23 +29,11 @@ SETS = [
 ]
 
 
-def extended(client, sql):
-    client.send(wire.extended(sql) + wire.sync())
-    return client.checked()
-
-
-@pytest.mark.parametrize("run", ["simple", "extended", "transaction"])
+@pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("sql,name,value,usual", SETS)
 def test_a_setting_follows_its_client(pair, run, sql, name, value, usual):
     one, two = pair
-    if run == "simple":
-        one.query(sql)
-    elif run == "extended":
-        extended(one, sql)
-    else:
-        one.query("BEGIN")
-        one.query(sql)
-        one.query("COMMIT")
+    RUNS[run](one, sql)
     show = f"SELECT current_setting('{name}', true)"
     for _ in range(2):
         assert (two.value(show) or "") == usual

@@ -413,7 +413,7 @@ def test_a_statement_that_another_client_lets_vanish_is_prepared_again(one):
     assert first.value("EXECUTE q") == "1"
 
 
-def test_another_statement_of_our_name_is_not_run(one):
+def test_a_foreign_statement_with_the_poolers_name_is_not_run(one):
     first, second = one.client(), one.client()
     second.query("PREPARE \"PGBOUNCER_2\" AS SELECT 'foreign'; SELECT 1")
     first.query("PREPARE q AS SELECT 1")
@@ -452,10 +452,10 @@ def test_what_an_execute_locks_keeps_its_server(new_pooler):
     assert client.query("EXECUTE q (2)").error is None
 
 
-# What a new server says to the PREPARE of ours
+# What a new server answers to the pooler's PREPARE
 
 
-def test_an_error_of_our_prepare_reaches_the_client(new_pooler, cluster, table):
+def test_an_error_of_the_poolers_prepare_reaches_the_client(new_pooler, cluster, table):
     moved = Moved(new_pooler(SETTINGS))
     moved.client.query("PREPARE q (int) AS SELECT a FROM t WHERE a = $1")
     cluster.ask("main", "ALTER TABLE t RENAME TO copied")

@@ -10,19 +10,10 @@ from support import wire
 from support.clients.raw import ServerError
 from support.process import wait_until
 from support.servers.pooler import is_sanitized
-from support.session_state import places
 
 
 # The size of a very long text.
 LARGE = int(os.environ.get("PGUSHER_TEST_LARGE", 100_000_000))
-
-
-@pytest.fixture(scope="module")
-def stage(shared_cluster):
-    """PostgreSQL with the objects of the table."""
-    shared_cluster.clear()
-    with places.objects(shared_cluster):
-        yield shared_cluster
 
 
 def settings(servers):
@@ -31,14 +22,14 @@ def settings(servers):
 
 
 @pytest.fixture
-def pair(stage, new_pooler):
+def pair(state_stage, new_pooler):
     """Two clients that share one server."""
     pooler = new_pooler(settings(servers=1))
     return pooler.client(), pooler.client()
 
 
 @pytest.fixture
-def trio(stage, new_pooler):
+def trio(state_stage, new_pooler):
     """Two clients on two servers, and a third one to hold the server that was used last."""
     pooler = new_pooler(settings(servers=2))
     return pooler.client(), pooler.client(), pooler.client()
@@ -88,10 +79,10 @@ NOT_SETS = [
 
 
 @pytest.mark.parametrize("sql", NOT_SETS)
-def test_a_text_that_only_looks_like_set_changes_nothing(pair, stage, sql):
+def test_a_text_that_only_looks_like_set_changes_nothing(pair, state_stage, sql):
     one, two = pair
     if sql.startswith("UPDATE"):
-        stage.ask("main", "GRANT UPDATE, SELECT ON doors TO app")
+        state_stage.ask("main", "GRANT UPDATE, SELECT ON doors TO app")
     one.query(sql)
     one.extended(sql)
     for client in (two, one):
@@ -254,7 +245,7 @@ def test_a_text_of_a_hundred_megabytes_hides_no_set(pair):
     assert current(one, "work_mem") == "77MB"
 
 
-def test_memory_stays_flat_over_thousands_of_values(stage, new_pooler):
+def test_memory_stays_flat_over_thousands_of_values(state_stage, new_pooler):
     pooler = new_pooler(settings(servers=1))
     clients = [pooler.client() for _ in range(2)]
 
@@ -317,11 +308,11 @@ SPELLINGS = [
 
 @pytest.mark.parametrize("way", ["simple", "extended", "asked", "several"])
 @pytest.mark.parametrize("name, value", SPELLINGS)
-def test_values_follow_with_the_same_meaning(pair, stage, name, value, way):
+def test_values_follow_with_the_same_meaning(pair, state_stage, name, value, way):
     one, two = pair
     sql = f"SET TIME ZONE {value}" if name == "TimeZone" else f"SET {name} = {value}"
     look = f"SELECT current_setting('{name}', true)"
-    with stage.connect("main") as direct:
+    with state_stage.connect("main") as direct:
         usual = direct.execute(look).fetchone()["current_setting"] or ""
         direct.execute(sql)
         wanted = direct.execute(look).fetchone()["current_setting"]
@@ -347,13 +338,13 @@ def test_values_follow_with_the_same_meaning(pair, stage, name, value, way):
 
 
 @pytest.fixture
-def passing_role(stage):
+def passing_role(state_stage):
     """A role that comes and goes."""
-    stage.ask("main", "CREATE ROLE passing; GRANT passing TO app")
-    stage.ask("main", "GRANT INSERT ON doors TO passing")
+    state_stage.ask("main", "CREATE ROLE passing; GRANT passing TO app")
+    state_stage.ask("main", "GRANT INSERT ON doors TO passing")
     yield "passing"
-    if stage.sql("SELECT 1 FROM pg_roles WHERE rolname = 'passing'"):
-        stage.ask("main", "DROP OWNED BY passing; DROP ROLE passing")
+    if state_stage.sql("SELECT 1 FROM pg_roles WHERE rolname = 'passing'"):
+        state_stage.ask("main", "DROP OWNED BY passing; DROP ROLE passing")
 
 
 @pytest.mark.parametrize("ending, sqlstate", [
@@ -362,23 +353,23 @@ def passing_role(stage):
 ])
 @pytest.mark.parametrize("sql", ["INSERT INTO doors VALUES (7777)", "BEGIN"])
 def test_a_role_that_is_no_longer_permitted_is_an_error(
-    trio, stage, passing_role, ending, sqlstate, sql
+    trio, state_stage, passing_role, ending, sqlstate, sql
 ):
     one, two, _ = trio
     one.query("SET ROLE passing")
     two.query("BEGIN")
     two.query("SELECT 1")  # it has the server on which the role is set
-    stage.ask("main", ending)
+    state_stage.ask("main", ending)
     with pytest.raises(ServerError) as refused:
         one.query(sql)
     assert refused.value.sqlstate == sqlstate
     two.query("ROLLBACK")
     assert two.value("SELECT current_user") == "app"
-    stage.ask("main", "GRANT SELECT ON doors TO app")
+    state_stage.ask("main", "GRANT SELECT ON doors TO app")
     assert two.value("SELECT count(*) FROM doors WHERE number = 7777") == "0"
     if "DROP" in ending:
-        stage.ask("main", "CREATE ROLE passing; GRANT SELECT ON doors TO passing")
-    stage.ask("main", "GRANT passing TO app")
+        state_stage.ask("main", "CREATE ROLE passing; GRANT SELECT ON doors TO passing")
+    state_stage.ask("main", "GRANT passing TO app")
     assert one.value("SELECT current_user") == "passing"
 
 
@@ -434,12 +425,12 @@ GRANT SELECT ON ALL TABLES IN SCHEMA evil TO app;
 
 
 @pytest.fixture
-def evil(stage):
+def evil(state_stage):
     """A schema with objects named like those of pg_catalog."""
-    stage.ask("main", "DROP SCHEMA IF EXISTS evil CASCADE")
-    stage.ask("main", FOOLISH)
+    state_stage.ask("main", "DROP SCHEMA IF EXISTS evil CASCADE")
+    state_stage.ask("main", FOOLISH)
     yield "SET search_path = evil, pg_catalog"
-    stage.ask("main", "DROP SCHEMA evil CASCADE")
+    state_stage.ask("main", "DROP SCHEMA evil CASCADE")
 
 
 def real(client, name):
@@ -565,11 +556,11 @@ def test_a_client_with_a_short_time_limit_stays_connected(pair, sql):
     assert current(one, "statement_timeout") == "0"
 
 
-def test_a_deferrable_session_does_not_wait_for_the_transactions_of_others(trio, stage):
+def test_a_deferrable_session_does_not_wait_for_the_transactions_of_others(trio, state_stage):
     one, two, _ = trio
     one.query("SET SESSION CHARACTERISTICS AS TRANSACTION"
               " ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE")
-    with stage.connect("main") as writer, writer.transaction():
+    with state_stage.connect("main") as writer, writer.transaction():
         writer.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
         writer.execute("INSERT INTO doors VALUES (1)")
         # PostgreSQL lets a deferrable transaction wait for the writer, so this one is not.
@@ -589,7 +580,7 @@ def test_a_deferrable_session_does_not_wait_for_the_transactions_of_others(trio,
     "SET search_path TO DEFAULT",
     "DISCARD ALL",
 ])
-def test_reset_of_a_pinned_client_goes_back_to_its_start(stage, new_pooler, sql):
+def test_reset_of_a_pinned_client_goes_back_to_its_start(state_stage, new_pooler, sql):
     pooler = new_pooler(settings(servers=2))
     client = pooler.client(search_path="one, two")
     client.query("CREATE TEMP TABLE desk (a int)")
@@ -601,7 +592,7 @@ def test_reset_of_a_pinned_client_goes_back_to_its_start(stage, new_pooler, sql)
 
 @pytest.mark.parametrize("name, value", [("TimeZone", "Asia/Tokyo"), ("work_mem", "7MB")])
 @pytest.mark.parametrize("script", [False, True])
-def test_set_to_default_goes_back_to_the_start_of_the_client(stage, new_pooler, name, value, script):
+def test_set_to_default_goes_back_to_the_start_of_the_client(state_stage, new_pooler, name, value, script):
     pooler = new_pooler(settings(servers=2))
     client = pooler.client(**{name.lower(): value})
     client.query(f"SET {name} = '{'UTC' if name == 'TimeZone' else '9MB'}'")
@@ -616,7 +607,7 @@ def test_set_to_default_goes_back_to_the_start_of_the_client(stage, new_pooler, 
     "SET transaction_isolation = 'serializable'",
     "SET seed = 0.5",
 ])
-def test_what_is_of_a_transaction_does_not_follow(stage, new_pooler, sql):
+def test_what_is_of_a_transaction_does_not_follow(state_stage, new_pooler, sql):
     pooler = new_pooler(settings(servers=2))
     one, two = pooler.client(), pooler.client()
     for _ in range(2):
@@ -650,7 +641,7 @@ def test_reset_of_a_custom_setting_goes_back_to_the_start(trio, new_pooler, sql)
 # --- clients that go --------------------------------------------------------------------------
 
 
-def test_a_cleaned_server_gets_the_parameters_of_its_next_client(stage, new_pooler):
+def test_a_cleaned_server_gets_the_parameters_of_its_next_client(state_stage, new_pooler):
     pooler = new_pooler(settings(servers=1))
     for _ in range(3):
         client = pooler.client(search_path="one, two", application_name="worker")
@@ -663,9 +654,9 @@ def test_a_cleaned_server_gets_the_parameters_of_its_next_client(stage, new_pool
     assert current(other, "search_path") == '"$user", public'
 
 
-def test_state_of_a_client_that_vanished_before_its_answer_reaches_no_other(pair, stage):
+def test_state_of_a_client_that_vanished_before_its_answer_reaches_no_other(pair, state_stage):
     one, two = pair
     one.send(wire.query("SELECT pg_sleep(0.2), set_config('app.tenant', 'red', false)"))
-    wait_until(lambda: stage.backends(state="active"))
+    wait_until(lambda: state_stage.backends(state="active"))
     one.reset()
     assert current(two, "app.tenant") == ""

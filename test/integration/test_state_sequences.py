@@ -190,16 +190,9 @@ def outcomes(client, way, statements):
 
 
 @pytest.fixture(scope="module")
-def stage(shared_cluster):
-    shared_cluster.clear()
-    with places.objects(shared_cluster):
-        yield shared_cluster
-
-
-@pytest.fixture(scope="module")
-def place(stage):
+def place(state_stage):
     """A pooler of three servers, of which two may be pinned."""
-    with places.pooler(stage, "transaction", default_pool_size=3, max_pinned=2) as found:
+    with places.pooler(state_stage, "transaction", default_pool_size=3, max_pinned=2) as found:
         yield found
 
 
@@ -209,14 +202,14 @@ def user_of(statements):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_a_sequence_does_what_it_does_to_postgresql(stage, place, name, way):
+def test_a_sequence_does_what_it_does_to_postgresql(state_stage, place, name, way):
     statements = SEQUENCES[name]
     user = user_of(statements)
     with contextlib.ExitStack() as stack:
         def opened(client):
             return stack.enter_context(contextlib.closing(client))
 
-        direct = (stage.host, stage.port)
+        direct = (state_stage.host, state_stage.port)
         new = opened(RawClient(direct).login(user)).value(LOOK)
         with contextlib.closing(RawClient(direct).login(user)) as session:
             expected = outcomes(session, way, statements)

@@ -18,14 +18,6 @@ SEED = os.environ.get("PGUSHER_STATE_SEED")
 CLIENTS = int(os.environ.get("PGUSHER_STATE_CLIENTS", 20))
 
 
-@pytest.fixture(scope="module")
-def stage(shared_cluster):
-    """PostgreSQL with the roles of the table."""
-    shared_cluster.clear()
-    with places.objects(shared_cluster):
-        yield shared_cluster
-
-
 def mix(address, **more):
     return soak.Mix(
         address=address,
@@ -38,7 +30,7 @@ def mix(address, **more):
 
 
 @pytest.fixture
-def new_soaked(new_pooler, stage):
+def new_soaked(new_pooler, state_stage):
     """A pooler with so many servers, and its mix: new_soaked(servers, max_pinned, **more of the mix)."""
 
     def make(servers, max_pinned, **more):
@@ -47,7 +39,7 @@ def new_soaked(new_pooler, stage):
             "default_pool_size": servers,
             "max_pinned": max_pinned,
             "query_wait_notify": 0,
-        }, cluster=stage)
+        }, cluster=state_stage)
         return pooler, mix(pooler.address, **more)
 
     return make
@@ -77,13 +69,13 @@ def test_no_client_loses_its_state_where_there_are_servers_enough(new_soaked):
 
 
 @pytest.mark.once
-def test_no_client_sees_the_state_of_another_in_trouble(new_soaked, stage):
+def test_no_client_sees_the_state_of_another_in_trouble(new_soaked, state_stage):
     pooler, some = new_soaked(4, 2)
-    some.trouble = Trouble(pooler, stage)
+    some.trouble = Trouble(pooler, state_stage)
     counts = soak.run(some)
     assert_all_was_done(counts, "warned", "troubled")
 
 
 @pytest.mark.once
-def test_the_soak_is_true_of_postgresql(stage):
-    assert_all_was_done(soak.run(mix((stage.host, stage.port), keeps_pinned=True)), "heard")
+def test_the_soak_is_true_of_postgresql(state_stage):
+    assert_all_was_done(soak.run(mix((state_stage.host, state_stage.port), keeps_pinned=True)), "heard")

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from support.process import drop_folder, make_folder, run
+from support.process import run
 from support.servers.cluster import HARNESS
 from support.servers.pooler import binary
 
@@ -33,13 +33,6 @@ def users(cluster):
     yield
     for name in names:
         cluster.sql(f"DROP ROLE {quoted(name)}")
-
-
-@pytest.fixture
-def folder():
-    folder = make_folder("pgusher-tools-")
-    yield folder
-    drop_folder(folder)
 
 
 @pytest.fixture

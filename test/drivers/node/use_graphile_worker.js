@@ -17,7 +17,8 @@ const options = () => ({ concurrency: 3, pollInterval: 3600000, noHandleSignals:
 
 const taskList = {
 	add: async ({ one }, helpers) => {
-		if (one % 10 === 0 && helpers.job.attempts === 1) throw new Error("of ours");
+		if (one % 10 === 0 && helpers.job.attempts === 1)
+			throw new Error("the first attempt fails");
 		const { rows } = await helpers.query("SELECT $1::int + 1 AS sum", [one]);
 		done.push(`${one} ${rows[0].sum}`);
 	},

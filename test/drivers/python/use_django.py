@@ -5,30 +5,13 @@ Django sets the time zone and, if configured, the isolation level at the start o
 transactions are atomic() blocks with savepoints.
 """
 
-import os
 import sys
 
 import django
-from django.conf import settings
 
-settings.configure(
-    DATABASES={
-        "default": {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": os.environ["PGDATABASE"],
-            "USER": os.environ["PGUSER"],
-            "PASSWORD": os.environ["PGPASSWORD"],
-            "HOST": os.environ["PGHOST"],
-            "PORT": os.environ["PGPORT"],
-            "CONN_MAX_AGE": None,
-        }
-    },
-    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth"],
-    USE_TZ=True,
-    TIME_ZONE="Europe/Berlin",
-    DEFAULT_AUTO_FIELD="django.db.models.AutoField",
-)
-django.setup()
+from django_start import start
+
+start([], TIME_ZONE="Europe/Berlin")
 
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command

@@ -4,35 +4,20 @@
 Each thread has a connection of its own, which stays open, and its own tenant and role.
 """
 
-import os
 import sys
 
 import django
-from django.conf import settings
 
-settings.configure(
-    DATABASES={
-        "default": {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": os.environ["PGDATABASE"],
-            "USER": os.environ["PGUSER"],
-            "PASSWORD": os.environ["PGPASSWORD"],
-            "HOST": os.environ["PGHOST"],
-            "PORT": os.environ["PGPORT"],
-            "CONN_MAX_AGE": None,
-            "TIME_ZONE": "America/Lima",
-            "OPTIONS": {"options": "-c statement_timeout=50s -c lock_timeout=20s"},
-        }
+from django_start import start
+
+start(
+    ["django.contrib.sessions", "django.contrib.admin", "django.contrib.messages"],
+    {
+        "TIME_ZONE": "America/Lima",
+        "OPTIONS": {"options": "-c statement_timeout=50s -c lock_timeout=20s"},
     },
-    INSTALLED_APPS=[
-        "django.contrib.contenttypes", "django.contrib.auth", "django.contrib.sessions",
-        "django.contrib.admin", "django.contrib.messages",
-    ],
     SECRET_KEY="not kept",
-    USE_TZ=True,
-    DEFAULT_AUTO_FIELD="django.db.models.AutoField",
-)  # fmt: skip
-django.setup()
+)
 
 import threading
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""Applications in which the session decides who sees a row: tenants, roles, and what PostgREST sends.
+"""Applications with row-level security, in which the session decides which rows a query returns.
 
-Policies compare app.tenant, or the role, with the row. Tenants set these as they like: once for a
-connection, at each request, or for a transaction only. SQLAlchemy over psycopg 2 and psycopg 3.
+Policies compare app.tenant, or the role, with the row. The application sets these once for a
+connection, at each request, or for a transaction only as PostgREST does. SQLAlchemy over psycopg 2
+and psycopg 3.
 """
 
 import contextlib

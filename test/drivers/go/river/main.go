@@ -42,7 +42,7 @@ type sumWorker struct{ river.WorkerDefaults[Sum] }
 
 func (sumWorker) Work(ctx context.Context, job *river.Job[Sum]) error {
 	if job.Args.Fails && job.Attempt == 1 {
-		return errors.New("of ours")
+		return errors.New("the first attempt fails")
 	}
 	_, err := pool.Exec(ctx, "INSERT INTO sums VALUES ($1, $2)", job.Args.Number, job.Args.Number*2)
 	return err

@@ -5,6 +5,7 @@ Python's and Ruby's programs run with Debian's packages. The other programs, and
 newer packages, are built by test/drivers/build.py in the folder that PGUSHER_TEST_DRIVERS names.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -14,7 +15,7 @@ import subprocess
 
 import pytest
 
-from support.process import HOST
+from support.process import HOST, wait_until
 
 SOURCES = os.path.abspath(
     os.path.join(os.path.dirname(__file__), "..", "..", "..", "drivers")
@@ -24,7 +25,7 @@ USER = "scram_login"
 PASSWORD = "scram secret"
 PYTHON = "/usr/bin/python3"
 RUBY = "/usr/bin/ruby"
-JAVA = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", "classes:packages/*"]
+JAVA = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", "classes:packages/*"]
 
 
 def environment(pooler, mode, **more):
@@ -52,6 +53,38 @@ def run_checks(command, pooler, mode, folder, **more):
     right = re.findall(r"^ok \d+ - ", printed, re.MULTILINE)
     assert right and f"\n1..{len(right)}\n" in printed, printed
     assert "not ok" not in printed, printed
+
+
+# --- the pooler ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def database(cluster):
+    """The database that the user of the programs owns."""
+    cluster.sql(f"CREATE DATABASE {DATABASE} OWNER {USER}")
+    try:
+        yield DATABASE
+    finally:
+        cluster.sql(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+
+
+def start_pooler(new_pooler, servers, mode="transaction", **settings):
+    """Start a daemon with so many servers for the programs, all of which may be pinned."""
+    sizes = {"default_pool_size": servers, "max_client_conn": 300, "max_pinned": "100%"}
+    pooler = new_pooler(
+        {"auth_type": "scram-sha-256", "pool_mode": mode, **sizes, **settings},
+        databases={DATABASE: {}, "restored": {}}, auth={USER: PASSWORD, "admin": PASSWORD},
+    )  # fmt: skip
+    pooler.use_console("admin", PASSWORD)
+    return pooler
+
+
+def wait_gone(pooler, servers):
+    """Wait until a program has left no client and no server more than these."""
+    wait_until(lambda: not pooler.clients(), 15, "clients to be gone")
+    # One more may listen for all clients. PostgreSQL counts a closed one until its process has ended.
+    backends = lambda: pooler.cluster.backends(datname=DATABASE)  # noqa: E731
+    wait_until(lambda: len(backends()) <= servers + 1, 15, "servers to go")
 
 
 # --- packages -----------------------------------------------------------------------------------
