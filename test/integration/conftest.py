@@ -2,6 +2,7 @@
 """Fixtures: one PostgreSQL for each test process, one daemon for each test."""
 
 import contextlib
+import itertools
 import os
 import shutil
 
@@ -152,6 +153,19 @@ def new_relay():
 
 # More than there are processors: most tests wait most of the time.
 WORKERS_PER_PROCESSOR = 4
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Put the tests that take long between the modules: each process gets tests that follow one another,
+    and none may get most of these."""
+    long = [item for item in items if item.get_closest_marker("long")]
+    apart = set(long)
+    modules = [list(module) for _, module in itertools.groupby(
+        (item for item in items if item not in apart), key=lambda item: item.path)]
+    for number, module in enumerate(modules):
+        module += long[number::len(modules)]
+    items[:] = itertools.chain(*modules or [long])
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)

@@ -22,6 +22,8 @@ from support.process import wait_until
 from support.servers.cluster import HARNESS, is_newer, program
 from support.servers.pooler import is_sanitized
 
+pytestmark = pytest.mark.long
+
 # Servers of a pool, by its mode.
 SERVERS = {"transaction": 2, "session": 60}
 

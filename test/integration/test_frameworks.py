@@ -21,6 +21,8 @@ from support.process import wait_until
 from support.servers.cluster import is_newer
 from support.session_state.neighbours import Neighbours
 
+pytestmark = pytest.mark.long
+
 ROLE = "drivers_web"
 NEIGHBOURS = 2
 
