@@ -60,12 +60,18 @@ class Row:
                 self._way(client, protocol, ending)
             finally:
                 client.close()
+                if self.kind.family == "temporary" and self.told:
+                    self._drop_permanent_table()
             if self.faults:
                 self.place.freshen()
                 break
             if not self.follows and self.mode == "warn":
                 self.place.freshen()  # what it has left there is no fault
         return self.faults
+
+    def _drop_permanent_table(self):
+        """Where SET search_path = pg_temp was refused, the next statement made a permanent table."""
+        self.place.cluster.ask("main", "DROP TABLE IF EXISTS public.desk")
 
     def _wait_for_locks(self):
         """Sessions that were left with locks end soon."""
