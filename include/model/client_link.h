@@ -110,8 +110,9 @@ struct client_link {
 	uint8_t key[CANCEL_KEY_MAX]; /* its cancel key; CANCEL_*: of its CancelRequest */
 	uint8_t key_length; /* 0: none issued yet */
 	/* limits_give_client() must uncount it. */
-	bool counted_in_process, counted_in_consoles, counted_in_database, counted_in_user;
-	bool counted_by_address; /* sources_give() must uncount it */
+	bool counted_in_process : 1, counted_in_consoles : 1;
+	bool counted_in_database : 1, counted_in_user : 1;
+	bool counted_by_address : 1; /* sources_give() must uncount it */
 	bool notified; /* it got the notice that it waits */
 	bool admin; /* on the console: may use commands that change something */
 	enum client_step step : 8; /* set by client_set_step() only */
