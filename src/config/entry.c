@@ -8,10 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "config/connstr.h"
 #include "config/database_config.h"
-#include "config/nearest.h"
 #include "config/settings.h"
 
 /* Bytes of a value shown in problems. */

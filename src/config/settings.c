@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/nearest.h"
+#include "base/nearest.h"
 #include "config/settings_parts.h"
 
 /* --- rows --------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 #include "admin/console/commands.h"
 #include "admin/console/topics.h"
-#include "config/nearest.h"
+#include "base/nearest.h"
 
 static const char *nearest_topic(const char *word)
 {

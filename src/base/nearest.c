@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "config/nearest.h"
+#include "base/nearest.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /*
  * Finds the existing name that is most similar to a misspelt one, for a hint in an error text.
  */
-#ifndef PGUSHER_CONFIG_NEAREST_H
-#define PGUSHER_CONFIG_NEAREST_H
+#ifndef PGUSHER_BASE_NEAREST_H
+#define PGUSHER_BASE_NEAREST_H
 
 /* Start with the misspelt name as `asked` and zero otherwise; pass each existing name. */
 struct nearest {
