@@ -44,6 +44,11 @@ const struct setting_word *setting_find_word(
 /* Returns the text of this value; NULL if no keyword has it. */
 const char *setting_word_of(const struct setting_word *words, unsigned value);
 
+/* The words of each such kind; the last one is NULL. */
+extern const struct setting_word pool_mode_words[], auth_type_words[], tls_mode_words[],
+	tls_negotiation_words[], startup_policy_words[], log_format_words[],
+	wait_action_words[], session_state_words[], listen_mode_words[], compat_version_words[];
+
 extern const struct setting_kind setting_kind_INTEGER;
 extern const struct setting_kind setting_kind_COUNT;
 extern const struct setting_kind setting_kind_METRICS_PORT;

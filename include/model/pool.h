@@ -145,18 +145,6 @@ int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
 int pool_max_waiters(const struct pool *pool);
 
-/*
- * Returns whether one more server may be pinned (max_pinned, a number, or a part of pool_size).
- * Below each of the pool's caps at most the same part of the cap may be pinned, in all pools
- * together, and not the last of several places: or the clients of other pools might wait for
- * ever.
- */
-bool pool_may_pin(const struct pool *pool);
-
-/* A server of the pool is pinned, or is no longer. */
-void pool_pin(struct pool *pool);
-void pool_unpin(struct pool *pool);
-
 /* Returns session_state as configured, whatever the mode of the pool. */
 enum session_state pool_configured_session_state(const struct pool *pool);
 

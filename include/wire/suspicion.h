@@ -10,33 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "wire/session_topics.h"
+#include "wire/suspicion_signs.h"
 
 /* At most so many bytes of a text are read; what is behind them counts as suspicious. */
 enum { SUSPICION_TEXT_MAX = 64 * 1024 };
-
-/*
- * Whether the text, which ends before `end`, may have suspicious words, or be a statement that
- * session/state/changes understands: it has several statements, or begins as SET or UNLISTEN does, or
- * with white space or a comment, or has one of the pairs dv (advisory), _c (set_config), mp (temp),
- * &" (U&"...").
- */
-bool suspicion_may_be_in_any(const uint8_t *text, const uint8_t *end);
-
-static inline bool suspicion_may_be_in(const uint8_t *text, const uint8_t *end)
-{
-	static const char select[4] = "sele";
-	uint32_t first, letters;
-
-	/* The shortest one that begins so is "SELECT;SET a.b=1", with its NUL. */
-	if (end - text < 4 || end - text >= 17)
-		return suspicion_may_be_in_any(text, end);
-	memcpy(&first, text, sizeof(first));
-	memcpy(&letters, select, sizeof(letters));
-	return (first | 0x20202020) != letters && suspicion_may_be_in_any(text, end);
-}
 
 /*
  * What is done with the name of a setting that a text sets: it begins somewhere behind white space

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "model/pool_pins.h"
 #include "model/registry.h"
 #include "wire/pin_causes.h"
 #include "wire/writer.h"

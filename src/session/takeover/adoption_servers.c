@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/pool_pins.h"
 #include "model/statements_in_flight.h"
 #include "session/notify/listening_takeover.h"
 #include "session/relay/relay_rules.h"

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/pool_pins.h"
+
+#include "model/registry.h"
+
+/* Returns how many of so many servers max_pinned allows: a number, or a percentage below 0. */
+static unsigned max_pinned_of(const struct pool *pool, unsigned servers)
+{
+	const int share = pool->registry->process->settings->max_pinned;
+
+	return share >= 0 ? (unsigned)share : (unsigned)(servers * -(long)share / 100);
+}
+
+bool pool_may_pin(const struct pool *pool)
+{
+	const int size = pool_size(pool);
+
+	if ((size > 0 || pool->registry->process->settings->max_pinned >= 0) &&
+		pool->pinned >= max_pinned_of(pool, (unsigned)size))
+		return false;
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const unsigned limit = cap_limit(pool, kind);
+		const unsigned pinned = cap_of(pool, kind)->pinned;
+		const bool is_last = pinned > 0 && pinned + 1 >= limit;
+
+		if (limit > 0 && (is_last || pinned >= max_pinned_of(pool, limit)))
+			return false;
+	}
+	return true;
+}
+
+void pool_pin(struct pool *pool)
+{
+	pool->pinned++;
+	for (enum cap_kind kind = 0; kind < CAPS; kind++)
+		cap_of(pool, kind)->pinned++;
+}
+
+void pool_unpin(struct pool *pool)
+{
+	pool->pinned--;
+	for (enum cap_kind kind = 0; kind < CAPS; kind++)
+		cap_of(pool, kind)->pinned--;
+}
