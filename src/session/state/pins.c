@@ -95,6 +95,15 @@ static void warn_once(struct client_link *client, session_topics topics, const c
 	warn(client, topics, why);
 }
 
+/* The next time it may be pinned, so each loss is told; but almost each INSERT draws a value. */
+static void warn_of_limit(struct client_link *client, session_topics topics)
+{
+	if (topics == TOPIC_SEQUENCES)
+		warn_once(client, topics, "max_pinned is reached");
+	else
+		warn(client, topics, "max_pinned is reached");
+}
+
 /* Returns why no server of the pool is pinned for these topics; NULL: it is. */
 static const char *why_not(const struct pool *pool, session_topics topics)
 {
@@ -129,7 +138,7 @@ bool pins_set(struct server_link *server, struct client_link *client, session_to
 	}
 	if (!server->pins) {
 		if (!pool_may_pin(pool)) {
-			warn_once(client, causes, "max_pinned is reached");
+			warn_of_limit(client, causes);
 			return false;
 		}
 		pool_pin(pool);
