@@ -47,11 +47,16 @@ const char *address_text(const struct address *address, char out[ADDRESS_TEXT_SI
 bool address_equal(const struct address *a, const struct address *b);
 
 /*
+ * Returns the IPv4 address in an IPv6 address (`::ffff:10.0.0.1`, RFC 4291 section 2.5.5.2), with
+ * its port; any other address unchanged.
+ */
+struct address address_unmapped(const struct address *address);
+
+/*
  * Returns what stands for the one at the other end of a connection where clients are counted by
  * their addresses: without port and pid. An IPv6 address is cut to its network of 64 bits, of
- * which one host may use all addresses (RFC 4291 section 2.5.4); an IPv4 address in an IPv6
- * address (`::ffff:10.0.0.1`) is the IPv4 address. All bytes are set, so that results can be
- * compared and hashed as memory.
+ * which one host may use all addresses (RFC 4291 section 2.5.4), unless it stands for an IPv4
+ * address. All bytes are set, so that results can be compared and hashed as memory.
  */
 struct address address_source(const struct address *address);
 

@@ -91,23 +91,32 @@ bool address_equal(const struct address *a, const struct address *b)
 	return memcmp(a->bytes, b->bytes, a->family == AF_INET ? 4 : 16) == 0;
 }
 
+struct address address_unmapped(const struct address *address)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+	struct address out = *address;
+
+	if (address->family != AF_INET6 || memcmp(address->bytes, prefix, sizeof(prefix)) != 0)
+		return out;
+	memset(&out, 0, sizeof(out));
+	out.family = AF_INET;
+	out.port = address->port;
+	memcpy(out.bytes, address->bytes + sizeof(prefix), 4);
+	return out;
+}
+
 struct address address_source(const struct address *address)
 {
 	enum { NETWORK_SIZE = 8 };
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const struct address unmapped = address_unmapped(address);
 	struct address out;
 
 	memset(&out, 0, sizeof(out));
-	out.family = address->family;
-	if (address->family == AF_INET) {
-		memcpy(out.bytes, address->bytes, 4);
-	} else if (address->family == AF_INET6 &&
-		memcmp(address->bytes, mapped, sizeof(mapped)) == 0) {
-		out.family = AF_INET;
-		memcpy(out.bytes, address->bytes + sizeof(mapped), 4);
-	} else if (address->family == AF_INET6) {
-		memcpy(out.bytes, address->bytes, NETWORK_SIZE);
-	}
+	out.family = unmapped.family;
+	if (out.family == AF_INET)
+		memcpy(out.bytes, unmapped.bytes, 4);
+	else if (out.family == AF_INET6)
+		memcpy(out.bytes, unmapped.bytes, NETWORK_SIZE);
 	return out;
 }
 

@@ -3,7 +3,10 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 static size_t size_of(uint8_t family)
 {
@@ -105,6 +108,13 @@ bool network_is_empty(const struct network *network)
 	return false;
 }
 
+bool network_is_everything(const struct network *network)
+{
+	static const uint8_t none[sizeof(network->mask)];
+
+	return memcmp(network->mask, none, size_of(network->family)) == 0;
+}
+
 const char *network_text(const struct network *network, char out[ADDRESS_TEXT_SIZE])
 {
 	char address[INET6_ADDRSTRLEN] = "", mask[INET6_ADDRSTRLEN] = "";
@@ -113,4 +123,66 @@ const char *network_text(const struct network *network, char out[ADDRESS_TEXT_SI
 	inet_ntop(network->family, network->mask, mask, sizeof(mask));
 	snprintf(out, ADDRESS_TEXT_SIZE, "%s / %s", address, mask);
 	return out;
+}
+
+/* --- lists -------------------------------------------------------------------------------- */
+
+bool network_list_next(const char **cursor, struct network *out, bool *good)
+{
+	struct network network = {.family = AF_UNIX};
+	char text[INET6_ADDRSTRLEN + sizeof("/128")];
+	bool whole;
+
+	if (!text_next_item(cursor, TEXT_LIST_SEPARATORS, text, sizeof(text), &whole))
+		return false;
+	*good = whole &&
+		(strcmp(text, "unix") == 0 ||
+			(network_parse_any(text, &network) && !network_is_empty(&network)));
+	if (*good)
+		*out = network;
+	return true;
+}
+
+/* Write the good items of the text, if there is memory for them, and return their number. */
+static unsigned collect(struct network *into, const char *text)
+{
+	struct network network;
+	unsigned count = 0;
+	bool good;
+
+	while (network_list_next(&text, &network, &good)) {
+		if (good && into)
+			into[count] = network;
+		count += good;
+	}
+	return count;
+}
+
+bool network_list_read(struct network_list *list, const char *text)
+{
+	const unsigned count = collect(NULL, text);
+
+	network_list_free(list);
+	if (count == 0)
+		return true;
+	list->networks = calloc(count, sizeof(*list->networks));
+	if (!list->networks)
+		return false;
+	list->count = collect(list->networks, text);
+	return true;
+}
+
+bool network_list_has(const struct network_list *list, const struct address *address)
+{
+	for (unsigned i = 0; i < list->count; i++) {
+		if (network_has(&list->networks[i], address))
+			return true;
+	}
+	return false;
+}
+
+void network_list_free(struct network_list *list)
+{
+	free(list->networks);
+	*list = (struct network_list){0};
 }

@@ -138,6 +138,22 @@ static void test_unix_paths_and_abstract_names(void **state)
 	assert_int_equal(address_unix(&out, longest), sizeof(out));
 }
 
+static void test_ipv4_address_in_an_ipv6_address_is_unmapped(void **state)
+{
+	const struct address mapped = ipv6("::ffff:10.1.2.3", 7),
+			     six = ipv6("::fffe:10.1.2.3", 7);
+	struct address unmapped = address_unmapped(&mapped);
+
+	(void)state;
+	expect_texts(unmapped, "10.1.2.3", "10.1.2.3:7");
+	unmapped = address_unmapped(&unmapped);
+	expect_texts(unmapped, "10.1.2.3", "10.1.2.3:7");
+	unmapped = address_unmapped(&six);
+	expect_texts(unmapped, "::fffe:a01:203", "[::fffe:a01:203]:7");
+	unmapped = address_unmapped(&(struct address){.family = AF_UNIX, .pid = 5, .port = 6});
+	expect_texts(unmapped, "unix", "unix(5):6");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +164,7 @@ int main(void)
 		cmocka_unit_test(test_local_address_is_that_of_the_socket),
 		cmocka_unit_test(test_equality_compares_host_and_port),
 		cmocka_unit_test(test_unix_paths_and_abstract_names),
+		cmocka_unit_test(test_ipv4_address_in_an_ipv6_address_is_unmapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,48 @@ static void test_range_without_addresses_is_detected(void **state)
 		network_text(&network, text), "::1 / ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe");
 }
 
+static void test_list_has_addresses_of_its_ranges(void **state)
+{
+	const struct address local = {.family = AF_UNIX, .port = 6432, .pid = 7};
+	struct network_list list = {0};
+	struct address inside = address("10.1.2.3"), outside = address("11.0.0.1");
+	struct address six = address("fd00::1");
+
+	(void)state;
+	assert_false(network_list_has(&list, &inside));
+	assert_true(
+		network_list_read(&list, " 10.0.0.0/8,192.0.2.1 , wrong 10.0.0.1/8 fd00::/8"));
+	assert_int_equal(list.count, 3);
+	assert_true(network_list_has(&list, &inside));
+	assert_true(network_list_has(&list, &six));
+	assert_false(network_list_has(&list, &outside));
+	assert_false(network_list_has(&list, &local));
+	assert_true(network_list_read(&list, "unix"));
+	assert_true(network_list_has(&list, &local));
+	assert_false(network_list_has(&list, &inside));
+	assert_true(network_list_read(&list, ""));
+	assert_int_equal(list.count, 0);
+	assert_null(list.networks);
+	assert_true(network_list_read(&list, "::1"));
+	network_list_free(&list);
+	assert_false(network_list_has(&list, &six));
+}
+
+static void test_range_of_all_addresses_is_detected(void **state)
+{
+	struct network network;
+
+	(void)state;
+	assert_true(network_parse("0.0.0.0/0", &network));
+	assert_true(network_is_everything(&network));
+	assert_true(network_parse("::/0", &network));
+	assert_true(network_is_everything(&network));
+	assert_true(network_parse("0.0.0.0/1", &network));
+	assert_false(network_is_everything(&network));
+	assert_true(network_parse("::/127", &network));
+	assert_false(network_is_everything(&network));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +169,8 @@ int main(void)
 		cmocka_unit_test(test_unix_and_unknown_addresses_are_in_no_range),
 		cmocka_unit_test(test_invalid_ranges_are_refused),
 		cmocka_unit_test(test_range_without_addresses_is_detected),
+		cmocka_unit_test(test_list_has_addresses_of_its_ranges),
+		cmocka_unit_test(test_range_of_all_addresses_is_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
