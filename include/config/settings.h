@@ -79,6 +79,9 @@ enum listen_mode {
 	LISTEN_ERROR, /* it is refused */
 };
 
+/* Whether proxies send a PROXY header. */
+enum proxy_protocol { PROXY_PROTOCOL_OFF, PROXY_PROTOCOL_OPTIONAL, PROXY_PROTOCOL_REQUIRED };
+
 /* Types of values: the text that is allowed, and the type of the field. */
 #define SETTING_TYPE_INTEGER int /* a C integer */
 #define SETTING_TYPE_COUNT int /* a C integer; -1 counts as 0 */
@@ -94,6 +97,7 @@ enum listen_mode {
 #define SETTING_TYPE_FREE_TEXT char * /* SQL or a message, in which ; and # are usual */
 #define SETTING_TYPE_LDAP_OPTIONS char * /* shown only if it contains no password */
 #define SETTING_TYPE_NETWORKS char * /* a list of networks and addresses */
+#define SETTING_TYPE_PROXY_NETWORKS char * /* likewise, and `unix` */
 #define SETTING_TYPE_DATABASE_NAME char * /* any database except the console's */
 #define SETTING_TYPE_POOL_MODE enum pool_mode
 #define SETTING_TYPE_AUTH_TYPE enum auth_type
@@ -106,6 +110,7 @@ enum listen_mode {
 #define SETTING_TYPE_SHARE int /* a C integer; a percentage is its negative */
 #define SETTING_TYPE_LISTEN_MODE enum listen_mode
 #define SETTING_TYPE_PIN_CAUSES char * /* names of wire/pin_causes, separated by commas */
+#define SETTING_TYPE_PROXY_PROTOCOL enum proxy_protocol
 #define SETTING_TYPE_COMPAT_VERSION enum compat_version
 
 struct settings {

@@ -47,7 +47,8 @@ const char *setting_word_of(const struct setting_word *words, unsigned value);
 /* The words of each such kind; the last one is NULL. */
 extern const struct setting_word pool_mode_words[], auth_type_words[], tls_mode_words[],
 	tls_negotiation_words[], startup_policy_words[], log_format_words[],
-	wait_action_words[], session_state_words[], listen_mode_words[], compat_version_words[];
+	wait_action_words[], session_state_words[], listen_mode_words[], compat_version_words[],
+	proxy_protocol_words[];
 
 extern const struct setting_kind setting_kind_INTEGER;
 extern const struct setting_kind setting_kind_COUNT;
@@ -63,6 +64,7 @@ extern const struct setting_kind setting_kind_NAMES;
 extern const struct setting_kind setting_kind_FREE_TEXT;
 extern const struct setting_kind setting_kind_LDAP_OPTIONS;
 extern const struct setting_kind setting_kind_NETWORKS;
+extern const struct setting_kind setting_kind_PROXY_NETWORKS;
 extern const struct setting_kind setting_kind_DATABASE_NAME;
 extern const struct setting_kind setting_kind_POOL_MODE;
 extern const struct setting_kind setting_kind_AUTH_TYPE;
@@ -74,6 +76,7 @@ extern const struct setting_kind setting_kind_WAIT_ACTION;
 extern const struct setting_kind setting_kind_SESSION_STATE;
 extern const struct setting_kind setting_kind_SHARE;
 extern const struct setting_kind setting_kind_LISTEN_MODE;
+extern const struct setting_kind setting_kind_PROXY_PROTOCOL;
 extern const struct setting_kind setting_kind_PIN_CAUSES;
 extern const struct setting_kind setting_kind_COMPAT_VERSION;
 

@@ -66,6 +66,20 @@ enum client_step {
 	CLIENT_STEPS,
 };
 
+/* Whether the client comes through a proxy that sends a PROXY header: see login/proxy_greeting. */
+enum client_proxy {
+	PROXY_NONE, /* no header is looked for, or there was none */
+	PROXY_UNTRUSTED, /* a header is refused */
+	PROXY_OPTIONAL, /* a header is taken */
+	PROXY_REQUIRED, /* likewise; without one no login is */
+	PROXY_LOCAL, /* a header has come: the proxy has connected for itself */
+	/*
+	 * A header has come: link.remote is the address of a client of the proxy, unless the
+	 * header has none.
+	 */
+	PROXY_RELAYED,
+};
+
 /*
  * A cancel key is a process number of 4 bytes and a secret of 4 (protocol 3.0) or more (3.2).
  */
@@ -113,6 +127,7 @@ struct client_link {
 	bool counted_in_process : 1, counted_in_consoles : 1;
 	bool counted_in_database : 1, counted_in_user : 1;
 	bool counted_by_address : 1; /* sources_give() must uncount it */
+	enum client_proxy proxy : 3;
 	bool notified; /* it got the notice that it waits */
 	bool admin; /* on the console: may use commands that change something */
 	enum client_step step : 8; /* set by client_set_step() only */

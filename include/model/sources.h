@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Where clients come from: how many connections an address has (max_client_conn_per_address),
- * and how many of its logins have failed lately (auth_failure_delay).
+ * and how many of its logins have failed lately (auth_failure_delay); and which of them are proxies
+ * (proxy_networks).
  *
  * A source is an IPv4 address or an IPv6 network of 64 bits (address_source). Unix sockets and
  * the networks of per_address_exempt have none. With both settings off nothing is kept.
@@ -17,11 +18,11 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
+#include "net/network.h"
 
 enum { SOURCES_FAILED_MOST = 16384 };
 
 struct client_link;
-struct network;
 struct registry;
 struct source;
 
@@ -31,8 +32,8 @@ struct sources {
 	struct source *by_address; /* uthash, by struct address */
 	struct source_list failed; /* those with failures, the oldest first */
 	unsigned failed_count;
-	struct network *exempt; /* of per_address_exempt */
-	unsigned exempt_count;
+	struct network_list exempt; /* of per_address_exempt */
+	struct network_list proxies; /* of proxy_networks */
 };
 
 /* Initialise the registry's sources by its settings. Returns false when out of memory. */
@@ -43,14 +44,20 @@ void sources_free(struct registry *registry);
 
 /*
  * The settings have changed: count the clients of all open links by the new ones, and forget
- * failures if they do not matter any more. Returns false when out of memory: exempt networks
- * are not so then.
+ * failures if they do not matter any more. Returns false when out of memory: there are no exempt
+ * networks or no proxies then.
  */
 bool sources_follow(struct registry *registry);
+
+/* Returns whether a PROXY header is taken from this address. */
+bool sources_is_proxy(const struct registry *registry, const struct address *address);
 
 /* Count a client, whose address is set, or uncount it, if it is counted. */
 void sources_take(struct client_link *client);
 void sources_give(struct client_link *client);
+
+/* Replace the address of a client, and count the client there instead. */
+void sources_move(struct client_link *client, const struct address *address);
 
 /* Returns whether the client's address has at most max_client_conn_per_address clients. */
 bool sources_allow(const struct client_link *client);

@@ -279,17 +279,28 @@ static bool read_database_name(const struct setting_request *request, void *fiel
 	return read_string(request, field);
 }
 
-static bool read_networks(const struct setting_request *request, void *field)
+static bool read_network_list(
+	const struct setting_request *request, void *field, bool allows_unix)
 {
 	const char *cursor = request->text;
 	struct network network;
-	char text[64];
-	bool whole;
+	bool good;
 
-	while (text_next_item(&cursor, TEXT_LIST_SEPARATORS, text, sizeof(text), &whole))
-		if (!whole || !network_parse_any(text, &network) || network_is_empty(&network))
+	while (network_list_next(&cursor, &network, &good)) {
+		if (!good || (network.family == AF_UNIX && !allows_unix))
 			return refuse(request);
+	}
 	return read_string(request, field);
+}
+
+static bool read_networks(const struct setting_request *request, void *field)
+{
+	return read_network_list(request, field, false);
+}
+
+static bool read_proxy_networks(const struct setting_request *request, void *field)
+{
+	return read_network_list(request, field, true);
 }
 
 static bool read_pin_causes(const struct setting_request *request, void *field)
@@ -355,6 +366,10 @@ KIND(NETWORKS,
 	.allowed =
 		"addresses and networks such as 10.0.0.0/8 and fd00::/8, separated by commas",
 	.read = read_networks, .render = render_string, .is_text = true);
+KIND(PROXY_NETWORKS,
+	.allowed = "addresses, networks such as 10.0.0.0/8 and fd00::/8, and the word unix, "
+		   "separated by commas",
+	.read = read_proxy_networks, .render = render_string, .is_text = true);
 KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,
 	.render = render_string, .is_text = true, .comment = SETTING_COMMENT_DOUBTED);
 KIND(PIN_CAUSES, .allowed = PIN_CAUSES_ALLOWED, .read = read_pin_causes,
@@ -367,6 +382,7 @@ KIND(COMPAT_VERSION, .read = read_word, .words = compat_version_words);
 KIND(STARTUP_POLICY, .read = read_word, .words = startup_policy_words);
 KIND(LOG_FORMAT, .read = read_word, .words = log_format_words);
 KIND(LISTEN_MODE, .read = read_word, .words = listen_mode_words);
+KIND(PROXY_PROTOCOL, .read = read_word, .words = proxy_protocol_words);
 KIND(WAIT_ACTION, .read = read_word, .words = wait_action_words);
 KIND(SESSION_STATE, .read = read_word, .words = session_state_words);
 KIND(SHARE, .allowed = "a whole number, or a percentage such as 50%", .takes_minus = true,

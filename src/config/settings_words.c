@@ -75,6 +75,13 @@ const struct setting_word listen_mode_words[] = {
 	{NULL, 0, false},
 };
 
+const struct setting_word proxy_protocol_words[] = {
+	{"off", PROXY_PROTOCOL_OFF, false},
+	{"optional", PROXY_PROTOCOL_OPTIONAL, false},
+	{"required", PROXY_PROTOCOL_REQUIRED, false},
+	{NULL, 0, false},
+};
+
 #define COMPAT_WORD(name, text, number) {text, name, false},
 const struct setting_word compat_version_words[] = {
 	COMPAT_VERSIONS_OF(COMPAT_WORD){NULL, 0, false},

@@ -5,6 +5,7 @@
 
 #include "config/ini.h"
 #include "config/snapshot_parts.h"
+#include "net/network.h"
 
 struct loading;
 
@@ -275,6 +276,29 @@ static bool begin_loading(struct loading *loading, const struct snapshot *previo
 	return snapshot->settings.conffile != NULL;
 }
 
+/* Without proxies no header could come; with all addresses as proxies each client could lie. */
+static void check_proxies(const struct loading *loading, const char *path)
+{
+	const struct settings *settings = &loading->snapshot->settings;
+	const char *cursor = settings->proxy_networks;
+	struct network network;
+	size_t count = 0;
+	bool good;
+
+	if (settings->proxy_protocol == PROXY_PROTOCOL_OFF)
+		return;
+	for (; network_list_next(&cursor, &network, &good); count++) {
+		if (network.family != AF_UNIX && network_is_everything(&network))
+			problems_add(loading->problems, PROBLEM_WARNING, path, 0,
+				"proxy_networks: any client may claim any address, since a "
+				"PROXY header is taken from all addresses");
+	}
+	if (count == 0)
+		problems_add(loading->problems, PROBLEM_ERROR, path, 0,
+			"proxy_protocol: proxy_networks is empty, so a PROXY header would be "
+			"taken from nowhere");
+}
+
 /* Checks and lookups that need the whole file. Returns false when out of memory. */
 static bool finish_loading(
 	struct loading *loading, const struct snapshot *previous, const char *path)
@@ -291,6 +315,7 @@ static bool finish_loading(
 	named_list_sort(&snapshot->catalog->peers);
 	if (previous && !copy_settings(&snapshot->settings, &previous->settings, needs_restart))
 		return false;
+	check_proxies(loading, path);
 	load_users(loading, previous);
 	load_rules(loading, previous);
 	return true;

@@ -65,6 +65,6 @@ void apply_settings(struct daemon *daemon, const struct settings *old)
 		daemon->registry.resolver, settings->dns_max_ttl, settings->dns_nxdomain_ttl);
 	resolver_set_zone_period(daemon->registry.resolver, settings->dns_zone_check_period);
 	if (!sources_follow(&daemon->registry))
-		log_write(LEVEL_ERROR, "no memory for per_address_exempt");
+		log_write(LEVEL_ERROR, "no memory for per_address_exempt or proxy_networks");
 	apply_metrics(daemon);
 }

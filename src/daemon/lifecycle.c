@@ -14,7 +14,7 @@
 #include "session/auth/external_auth.h"
 #include "session/link/derivation.h"
 #include "session/link/tls_setup.h"
-#include "session/login/client_greeting.h"
+#include "session/login/client_accept.h"
 #include "session/rules/life.h"
 #include "session/server/failover.h"
 #include "session/work/control.h"
@@ -114,10 +114,10 @@ static bool listen_all(struct daemon *daemon)
 	char why[512];
 
 	daemon->registry.process->listeners = &daemon->listeners;
-	if (!listeners_open(&daemon->listeners, &daemon->loop, &options, client_greeting_accept,
+	if (!listeners_open(&daemon->listeners, &daemon->loop, &options, client_accept,
 		    &daemon->registry, why, sizeof(why)))
 		return refuse(why);
-	daemon->listeners.has_room = client_greeting_has_room;
+	daemon->listeners.has_room = client_accept_has_room;
 	daemon->made = DAEMON_MADE_LISTENERS;
 	return true;
 }

@@ -2,18 +2,13 @@
 #include "model/sources.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/text.h"
 #include "model/registry.h"
-#include "net/network.h"
 
 #define FORGET (60 * USEC_PER_SEC) /* after this time one failure is forgotten */
 
-enum {
-	FAILURES_MOST = 6, /* more are counted as this many: the delay is 2^5 times the first */
-	NETWORK_TEXT_SIZE = 64,
-};
+/* More failures are counted as this many: the delay is 2^5 times the first. */
+enum { FAILURES_MOST = 6 };
 
 struct source {
 	UT_hash_handle by_address;
@@ -29,38 +24,14 @@ static const struct settings *settings_of(const struct registry *registry)
 	return registry->process->settings;
 }
 
-/* --- exempt networks ---------------------------------------------------------------------- */
+/* --- networks ----------------------------------------------------------------------------- */
 
-/* The setting was checked when it was read. */
-static bool read_exempt(struct sources *sources, const char *list)
+bool sources_is_proxy(const struct registry *registry, const struct address *address)
 {
-	char text[NETWORK_TEXT_SIZE];
-	const char *cursor = list;
-	unsigned count = 0;
+	const struct address unmapped = address_unmapped(address);
 
-	free(sources->exempt);
-	sources->exempt = NULL;
-	sources->exempt_count = 0;
-	while (text_next_item(&cursor, TEXT_LIST_SEPARATORS, text, sizeof(text), NULL))
-		count++;
-	if (count == 0)
-		return true;
-	sources->exempt = calloc(count, sizeof(*sources->exempt));
-	if (!sources->exempt)
-		return false;
-	cursor = list;
-	while (text_next_item(&cursor, TEXT_LIST_SEPARATORS, text, sizeof(text), NULL))
-		if (network_parse_any(text, &sources->exempt[sources->exempt_count]))
-			sources->exempt_count++;
-	return true;
-}
-
-static bool is_exempt(const struct sources *sources, const struct address *address)
-{
-	for (unsigned i = 0; i < sources->exempt_count; i++)
-		if (network_has(&sources->exempt[i], address))
-			return true;
-	return false;
+	return network_list_has(&registry->sources.proxies, address) ||
+		network_list_has(&registry->sources.proxies, &unmapped);
 }
 
 /*
@@ -74,8 +45,8 @@ static bool source_of(const struct client_link *client, struct address *out)
 	*out = address_source(remote);
 	if (out->family != AF_INET && out->family != AF_INET6)
 		return false;
-	return !is_exempt(
-		&link_registry(&client->link)->sources, out->family == AF_INET ? out : remote);
+	return !network_list_has(&link_registry(&client->link)->sources.exempt,
+		out->family == AF_INET ? out : remote);
 }
 
 /* --- sources ------------------------------------------------------------------------------ */
@@ -153,6 +124,13 @@ void sources_give(struct client_link *client)
 	source = find(registry, &address);
 	source->clients--;
 	let_go(&registry->sources, source);
+}
+
+void sources_move(struct client_link *client, const struct address *address)
+{
+	sources_give(client);
+	client->link.remote = *address;
+	sources_take(client);
 }
 
 bool sources_allow(const struct client_link *client)
@@ -255,8 +233,11 @@ static void forget_all(struct sources *sources)
 
 bool sources_follow(struct registry *registry)
 {
-	const bool good =
-		read_exempt(&registry->sources, settings_of(registry)->per_address_exempt);
+	const struct settings *settings = settings_of(registry);
+	const bool exempt =
+		network_list_read(&registry->sources.exempt, settings->per_address_exempt);
+	const bool proxies =
+		network_list_read(&registry->sources.proxies, settings->proxy_networks);
 	struct link *link;
 
 	TAILQ_FOREACH (link, &registry->links, in_registry) {
@@ -265,9 +246,9 @@ bool sources_follow(struct registry *registry)
 		sources_give(client_of(link));
 		sources_take(client_of(link));
 	}
-	if (settings_of(registry)->auth_failure_delay == 0)
+	if (settings->auth_failure_delay == 0)
 		forget_all(&registry->sources);
-	return good;
+	return exempt && proxies;
 }
 
 bool sources_init(struct registry *registry)
@@ -279,6 +260,6 @@ bool sources_init(struct registry *registry)
 void sources_free(struct registry *registry)
 {
 	forget_all(&registry->sources);
-	free(registry->sources.exempt);
-	registry->sources.exempt = NULL;
+	network_list_free(&registry->sources.exempt);
+	network_list_free(&registry->sources.proxies);
 }

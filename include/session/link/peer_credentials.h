@@ -11,8 +11,8 @@
 #include "model/client_link.h"
 
 /*
- * Read the credentials of the client's process. When the kernel does not report them the uid is
- * (uid_t)-1, which no user has.
+ * Read the credentials of the client's process. When the kernel does not report them, or only
+ * those of a proxy, the uid is (uid_t)-1, which no user has.
  */
 void peer_credentials_read(const struct client_link *client, struct ucred *peer);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The bytes of a client from accept() until it is logged in: requests for encryption, TLS,
- * cancel requests, and the messages of its login, which login/client_login handles.
+ * The bytes of a client until it is logged in: requests for encryption, TLS, cancel requests,
+ * and the messages of its login, which login/client_login handles.
  *
  * The client is not authenticated yet, so the size of its messages, its time and the number of
  * such clients are limited.
@@ -15,17 +15,16 @@
 extern const struct stream_handlers client_greeting_handlers;
 
 /*
- * Callback for listeners, with the registry as context: a connection was accepted. Takes over
- * the descriptor; it is closed when out of memory.
+ * Handle what stream_receive() has returned: a number of bytes at the place of the loop for
+ * received ones, or another result. May close the client.
  */
-void client_greeting_accept(
-	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix);
+void client_greeting_take(struct client_link *client, ssize_t got);
 
 /*
- * Callback for listeners, as above: is there a descriptor for one more connection? Clients that
- * have been silent in their login are closed to make room.
+ * Log that a PROXY header is wrong or out of place, once a second at most for an address, and close
+ * the client. `fault` continues the sentence `PROXY header refused: `.
  */
-bool client_greeting_has_room(void *context);
+void client_greeting_refuse_proxy_header(struct client_link *client, const char *fault);
 
 /*
  * A client was not read from while its user or its parameters were looked up: handle what it

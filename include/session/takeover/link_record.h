@@ -73,6 +73,7 @@ struct link_record {
 	uint64_t suspected, pins; /* of a server: session_topics */
 	uint64_t pinned_age;
 	uint64_t knowledge; /* enum session_knowledge of the server's pool */
+	uint64_t proxy; /* of a client: enum client_proxy */
 	const char *pinned_by; /* NULL: unknown */
 	struct statement_record statements;
 };

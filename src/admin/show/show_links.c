@@ -109,8 +109,11 @@ static void add_addresses(struct result *result, const struct link *link)
 {
 	struct address local = address_local(link->stream.fd);
 
+	/* Its own port is in the name of the socket's file; that of a relayed client is not. */
 	if (local.family == AF_UNIX)
-		local.port = link->remote.port;
+		local.port = link->remote.family == AF_UNIX
+			? link->remote.port
+			: (uint16_t)link_registry(link)->process->settings->listen_port;
 	add_address(result, &link->remote);
 	add_address(result, &local);
 }

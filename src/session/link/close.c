@@ -77,14 +77,18 @@ static bool speaks_other_protocol(const struct client_link *client, const struct
 {
 	return client->link.state == CLIENT_GREETING &&
 		(why->reason == REASON_BAD_PACKET || why->reason == REASON_BAD_PACKET_HEADER ||
-			why->reason == REASON_FAILED_TO_ACCEPT_SSL);
+			why->reason == REASON_FAILED_TO_ACCEPT_SSL ||
+			why->reason == REASON_PROXY_HEADER_REFUSED);
 }
 
-/* At most one line a second for all such clients; none if a TLS error was logged already. */
+/*
+ * At most one line a second for all such clients; none if a TLS error or a PROXY header was logged
+ * already.
+ */
 static void log_other_protocol(const struct client_link *client, const struct failure *why)
 {
 	if (link_registry(&client->link)->process->settings->log_disconnections &&
-		!tls_error(&client->link.stream))
+		!tls_error(&client->link.stream) && why->reason != REASON_PROXY_HEADER_REFUSED)
 		link_log_kind(&client->link, reason_level(why->reason), LINK_STRANGER, 1,
 			"closing because: %s (age=%llds)", why->text, age_of(&client->link));
 }

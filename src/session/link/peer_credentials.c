@@ -5,6 +5,7 @@ void peer_credentials_read(const struct client_link *client, struct ucred *peer)
 {
 	socklen_t length = sizeof(*peer);
 
-	if (getsockopt(client->link.stream.fd, SOL_SOCKET, SO_PEERCRED, peer, &length) != 0)
+	if (client->proxy == PROXY_RELAYED ||
+		getsockopt(client->link.stream.fd, SOL_SOCKET, SO_PEERCRED, peer, &length) != 0)
 		*peer = (struct ucred){.pid = 0, .uid = (uid_t)-1};
 }

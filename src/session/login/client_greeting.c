@@ -3,92 +3,18 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "model/link_walk.h"
+#include "net/proxy_header.h"
 #include "net/tls.h"
-#include "session/link/client_limits.h"
 #include "session/link/close.h"
-#include "session/link/peer_credentials.h"
 #include "session/login/client_login.h"
-#include "session/login/drop_silent_logins.h"
 #include "session/relay/relay.h"
 #include "session/work/cancel.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/startup.h"
 
-static void on_readable(struct stream *stream);
 static const struct login_steps login_steps;
-
-/* --- accept ------------------------------------------------------------------------------- */
-
-static void log_accepted(const struct client_link *client)
-{
-	const struct address local = address_local(client->link.stream.fd);
-	char from[ADDRESS_TEXT_SIZE], to[ADDRESS_TEXT_SIZE];
-
-	if (client->link.remote.family == AF_UNIX)
-		link_log(&client->link, LEVEL_DEBUG, "P: got connection: unix->unix");
-	else
-		link_log(&client->link, LEVEL_DEBUG, "P: got connection: %s -> %s",
-			address_text(&client->link.remote, from), address_text(&local, to));
-}
-
-bool client_greeting_has_room(void *context)
-{
-	struct registry *registry = context;
-
-	while (!descriptors_allow_login(registry->process)) {
-		if (!drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT))
-			return false;
-	}
-	return true;
-}
-
-void client_greeting_accept(
-	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix)
-{
-	struct registry *registry = context;
-	struct client_link *client = slab_take(&registry->clients);
-	struct ucred peer;
-
-	if (!client) {
-		log_write(LEVEL_ERROR, "no memory for a new connection");
-		close(fd);
-		return;
-	}
-	stream_open(&client->link.stream, registry->loop, fd, &client_greeting_handlers);
-	client->link.kind = LINK_CLIENT;
-	client->link.state = CLIENT_GREETING;
-	client->link.id = ++registry->process->last_id;
-	link_walk_enroll(registry, &client->link);
-	client->link.parameters = parameters_empty(registry->parameters);
-	client->link.remote = address_of(from, length);
-	client->link.connect_time = client->link.request_time = loop_now(registry->loop);
-	client->deadline.expire = client_limits_expire;
-	if (is_unix) {
-		peer_credentials_read(client, &peer);
-		client->link.remote = (struct address){
-			.family = AF_UNIX,
-			.port = (uint16_t)registry->process->settings->listen_port,
-			.pid = peer.pid,
-		};
-	}
-	if (log_enabled(LEVEL_DEBUG))
-		log_accepted(client);
-	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
-	registry->login_count++;
-	limits_take_socket(registry);
-	sources_take(client);
-	client_limits_start(client);
-	/* With TCP_DEFER_ACCEPT the first bytes have arrived already: read them now. */
-	if (!is_unix && registry->process->settings->tcp_defer_accept &&
-		client->link.state == CLIENT_GREETING)
-		on_readable(&client->link.stream);
-	if (client->link.state != CLIENT_CLOSED && !stream_watch(&client->link.stream))
-		client_close_for(client, REASON_NO_MEMORY);
-}
 
 static void on_cancel_request(struct client_link *client, const uint8_t *message, size_t total)
 {
@@ -135,6 +61,31 @@ static void on_ssl_request(struct client_link *client, bool more)
 		client_close_for(client, REASON_FAILED_TO_ACCEPT_SSL);
 }
 
+void client_greeting_refuse_proxy_header(struct client_link *client, const char *fault)
+{
+	const struct failure why = failure_of(REASON_PROXY_HEADER_REFUSED, fault);
+
+	link_log_kind(&client->link, LEVEL_WARNING, LINK_STRANGER, 1, "%s", why.text);
+	client_close(client, &why);
+}
+
+/* Close a client whose first bytes may be those of another protocol. */
+static void refuse_stranger(struct client_link *client, const uint8_t *data, size_t length,
+	const struct failure *why)
+{
+	const struct settings *settings = link_registry(&client->link)->process->settings;
+	struct proxy_header header;
+
+	if (client->link.state != CLIENT_GREETING || client->link.stream.tls ||
+		proxy_header_read(data, length, &header) <= PROXY_HEADER_UNCLEAR)
+		client_close(client, why);
+	else
+		client_greeting_refuse_proxy_header(client,
+			settings->proxy_protocol == PROXY_PROTOCOL_OFF
+				? "proxy_protocol is off"
+				: "it is not at the beginning");
+}
+
 static void refuse_header(struct client_link *client, const uint8_t *data, size_t length)
 {
 	char hex[2 * 8 + 1] = "";
@@ -143,7 +94,7 @@ static void refuse_header(struct client_link *client, const uint8_t *data, size_
 	for (size_t i = 0; i < length && i < 8; i++)
 		snprintf(hex + 2 * i, 3, "%02x", data[i]);
 	why = failure_of(REASON_BAD_PACKET_HEADER, hex);
-	client_close(client, &why);
+	refuse_stranger(client, data, length, &why);
 }
 
 /*
@@ -197,6 +148,7 @@ static size_t handle_typed_message(
 {
 	const uint32_t max = link_registry(&client->link)->process->settings->max_packet_size;
 	struct frame frame = {0};
+	struct failure why;
 
 	switch (frame_peek(data, length, max, &frame)) {
 	case FRAME_WHOLE:
@@ -204,8 +156,10 @@ static size_t handle_typed_message(
 	case FRAME_PARTIAL:
 	case FRAME_SHORT:
 		/* Do not wait for the end of another message: it may be another protocol. */
-		if (data[0] != PQ_PASSWORD || frame.total > CLIENT_LOGIN_MESSAGE_MAX)
-			client_close_for(client, REASON_BAD_PACKET);
+		if (data[0] != PQ_PASSWORD || frame.total > CLIENT_LOGIN_MESSAGE_MAX) {
+			why = failure_of(REASON_BAD_PACKET, NULL);
+			refuse_stranger(client, data, length, &why);
+		}
 		return 0;
 	case FRAME_MALFORMED:
 		refuse_header(client, data, length);
@@ -281,13 +235,11 @@ static void close_disconnected(struct client_link *client)
 	client_close_for(client, REASON_FAILED_TO_ACCEPT_SSL);
 }
 
-static void on_readable(struct stream *stream)
+void client_greeting_take(struct client_link *client, ssize_t got)
 {
-	struct client_link *client = (struct client_link *)stream;
-	struct loop *loop = stream->loop;
+	struct loop *loop = client->link.stream.loop;
 	uint8_t *into = loop->receive + LOOP_RECEIVE_HEADROOM;
 	const uint32_t held = client->link.held_length;
-	ssize_t got = stream_receive(stream, into, LOOP_RECEIVE_SIZE);
 
 	if (got > 0)
 		got = begin_direct_tls(client, into, got);
@@ -309,6 +261,14 @@ static void on_readable(struct stream *stream)
 	}
 	run(client, into - held, (size_t)got + held);
 	explicit_bzero(into - held, (size_t)got + held);
+}
+
+static void on_readable(struct stream *stream)
+{
+	uint8_t *into = stream->loop->receive + LOOP_RECEIVE_HEADROOM;
+
+	client_greeting_take(
+		(struct client_link *)stream, stream_receive(stream, into, LOOP_RECEIVE_SIZE));
 }
 
 void client_greeting_resume(struct client_link *client)

@@ -335,6 +335,10 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 		client_close_for(client, REASON_NO_USERNAME_SUPPLIED);
 		return;
 	}
+	if (client->proxy == PROXY_REQUIRED) {
+		client_close_for(client, REASON_PROXY_HEADER_MISSING);
+		return;
+	}
 	if (must_encrypt(client)) {
 		client_close_for(client, REASON_SSL_REQUIRED);
 		return;

@@ -11,6 +11,7 @@
 #include "session/link/client_limits.h"
 #include "session/link/login.h"
 #include "session/login/client_greeting.h"
+#include "session/login/proxy_greeting.h"
 #include "session/notify/listening_takeover.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
@@ -123,6 +124,9 @@ static bool fill_client(
 	client->notified = link_record_is_set(record, LINK_RECORD_NOTIFIED);
 	client->ring_full = link_record_is_set(record, LINK_RECORD_RING_FULL);
 	client->step = step_of(state, record);
+	if (record->proxy > PROXY_RELAYED)
+		return false;
+	client->proxy = (enum client_proxy)record->proxy;
 	if (state == CLIENT_GREETING)
 		return true;
 	if (!take_replication(client, record) || !take_asked(client, record) ||
@@ -194,6 +198,16 @@ static void take_channels(struct client_link *client, const struct link_record *
 	}
 }
 
+/* A client may still send its PROXY header, even if the new process expects none. */
+static const struct stream_handlers *handlers_of(
+	const struct link_record *record, enum client_state state)
+{
+	if (state != CLIENT_GREETING)
+		return &client_session_handlers;
+	return record->proxy == PROXY_NONE ? &client_greeting_handlers
+					   : &proxy_greeting_handlers;
+}
+
 void adoption_clients_take(struct adoption *adoption, const struct link_record *record, int fd)
 {
 	struct registry *registry = adoption->registry;
@@ -206,7 +220,7 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 		return;
 	}
 	stream_open_detached(&client->link.stream, registry->loop, fd,
-		state == CLIENT_GREETING ? &client_greeting_handlers : &client_session_handlers,
+		handlers_of(record, state),
 		link_record_is_set(record, LINK_RECORD_PAUSED) || is_waiting(state));
 	limits_take_socket(registry);
 	limits_admit_client(client, false);

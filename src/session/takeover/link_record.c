@@ -55,6 +55,7 @@ enum link_tag {
 	TAG_CHANNELS = 80,
 	TAG_MESSAGES = 81,
 	TAG_SESSION_STATE = 90,
+	TAG_PROXY = 100,
 };
 
 /*
@@ -170,6 +171,8 @@ static void write_client(struct buffer *out, const struct client_link *client)
 			custom_names_size(client->custom_names));
 	if (client->listener)
 		write_listener(out, client->listener);
+	if (client->proxy != PROXY_NONE)
+		tagged_number(out, TAG_PROXY, client->proxy);
 	statement_record_write_client(out, client);
 	tagged_number(out, TAG_FLAGS,
 		common_flags(link) | flag(client->notified, LINK_RECORD_NOTIFIED) |
@@ -338,6 +341,7 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		TEXT(TAG_PINNED_BY, pinned_by)
 		BYTES(TAG_CUSTOM_NAMES, custom_names)
 		NUMBER(TAG_SESSION_STATE, knowledge)
+		NUMBER(TAG_PROXY, proxy)
 #undef NUMBER
 #undef TEXT
 #undef BYTES

@@ -223,6 +223,33 @@ static void test_every_mistake_is_reported_with_its_line(void **state)
 	problems_free(&problems);
 }
 
+static void test_proxies_need_their_addresses(void **state)
+{
+	struct snapshot *snapshot;
+
+	(void)state;
+	assert_null(parse("[pgbouncer]\nproxy_protocol = optional\n"));
+	assert_only_error(&problems, 0,
+		"proxy_protocol: proxy_networks is empty, so a PROXY header would be taken from "
+		"nowhere");
+	assert_null(parse("[pgbouncer]\nproxy_protocol = required\nproxy_networks = ,\n"));
+	snapshot = parse("[pgbouncer]\nproxy_networks = 0.0.0.0/0\n");
+	assert_non_null(snapshot);
+	assert_int_equal(problems.count, 0);
+	/* Each client could claim any address. */
+	snapshot = reload(snapshot,
+		"[pgbouncer]\nproxy_protocol=required\nproxy_networks = unix 0.0.0.0/0 10.0.0.1\n");
+	assert_int_equal(problems.warnings, 1);
+	assert_int_equal(problems.count, 1);
+	assert_null(parse_after(snapshot, "[pgbouncer]\nproxy_protocol = required\n"));
+	snapshot = reload(snapshot,
+		"[pgbouncer]\nproxy_protocol = required ; always\nproxy_networks = unix ; only\n");
+	assert_int_equal(problems.count, 0);
+	assert_string_equal(snapshot_settings(snapshot)->proxy_networks, "unix");
+	snapshot_unref(snapshot);
+	problems_free(&problems);
+}
+
 static void test_broken_template_is_a_warning_and_no_template(void **state)
 {
 	struct snapshot *snapshot = parse("[pgbouncer]\n[databases]\n* = port=0\n");
@@ -625,6 +652,7 @@ int main(void)
 		cmocka_unit_test(test_comments_are_taken_behind_values_that_cannot_have_them),
 		cmocka_unit_test(test_a_comment_that_may_be_part_of_the_value_gets_a_warning),
 		cmocka_unit_test(test_every_mistake_is_reported_with_its_line),
+		cmocka_unit_test(test_proxies_need_their_addresses),
 		cmocka_unit_test(test_broken_template_is_a_warning_and_no_template),
 		cmocka_unit_test(
 			test_reload_with_a_broken_template_fails_if_there_was_a_valid_one),

@@ -81,8 +81,9 @@ class Result:
 class RawClient:
     """One connection. It sends and reads only in calls of its methods."""
 
-    def __init__(self, address, timeout=TIMEOUT, options=()):
-        """address is (host, port) or the path of a Unix socket; options are the socket's own."""
+    def __init__(self, address, timeout=TIMEOUT, options=(), source=None):
+        """address is (host, port) or the path of a Unix socket; options are the socket's own;
+        source is the host to connect from."""
         self.address = address
         self.timeout = timeout
         if isinstance(address, str):
@@ -93,6 +94,8 @@ class RawClient:
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for option in options:
             self.socket.setsockopt(*option)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.settimeout(timeout)
         self.socket.connect(address)
         self.buffer = b""

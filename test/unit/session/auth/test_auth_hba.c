@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "net/stream.h"
-#include "session/login/client_greeting.h"
+#include "session/login/client_accept.h"
 #include "support/fakes/fake_login.h"
 #include "support/files/config_files.h"
 #include "wire/message.h"
@@ -71,7 +71,7 @@ static struct endpoint *startup_unix(const char *user, const char *database)
 	const struct sockaddr from = {.sa_family = AF_UNIX};
 	struct endpoint *client;
 
-	client_greeting_accept(&fake_registry, -1, &from, sizeof(from), true);
+	client_accept(&fake_registry, -1, &from, sizeof(from), true);
 	client = fake_next_endpoint(NULL);
 	endpoint_client(client)->link.stream.fd = pair[0];
 	send_login(client, user, database);

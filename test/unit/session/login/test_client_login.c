@@ -8,7 +8,7 @@
 #include "crypt/md5.h"
 #include "crypt/scram.h"
 #include "session/link/derivation.h"
-#include "session/login/client_greeting.h"
+#include "session/login/client_accept.h"
 #include "session/login/client_login.h"
 #include "session/work/control.h"
 #include "support/fakes/fake_login.h"
@@ -851,12 +851,12 @@ static void test_silent_login_is_dropped_when_descriptors_run_out(void **state)
 	/* One of the four is for files. */
 	fake_registry.process->descriptors = (struct descriptors){.limit = 20, .others = 16};
 	for (unsigned i = 0; i < 3; i++) {
-		assert_true(client_greeting_has_room(&fake_registry));
+		assert_true(client_accept_has_room(&fake_registry));
 		silent[i] = fake_accept(-1);
 	}
-	assert_false(client_greeting_has_room(&fake_registry));
+	assert_false(client_accept_has_room(&fake_registry));
 	fake_advance(USEC_PER_SEC);
-	assert_true(client_greeting_has_room(&fake_registry));
+	assert_true(client_accept_has_room(&fake_registry));
 	for (unsigned i = 0; i < 3; i++)
 		closed += is_closed(silent[i]);
 	assert_int_equal(closed, 1);

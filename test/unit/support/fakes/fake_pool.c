@@ -13,7 +13,7 @@
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/link/derivation.h"
-#include "session/login/client_greeting.h"
+#include "session/login/client_accept.h"
 #include "session/relay/relay_rules.h"
 #include "session/rules/life.h"
 #include "session/work/client_session.h"
@@ -401,8 +401,7 @@ struct endpoint *fake_accept(int fd)
 		.sin_addr.s_addr = htonl(0xc0000201),
 	};
 
-	client_greeting_accept(
-		&fake_registry, fd, (struct sockaddr *)&from, sizeof(from), false);
+	client_accept(&fake_registry, fd, (struct sockaddr *)&from, sizeof(from), false);
 	fake_check();
 	return LIST_FIRST(&endpoints);
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/login/client_accept.h"
+
+#include <unistd.h>
+
+#include "model/link_walk.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+#include "session/link/peer_credentials.h"
+#include "session/login/client_greeting.h"
+#include "session/login/drop_silent_logins.h"
+#include "session/login/proxy_greeting.h"
+
+static void log_accepted(const struct client_link *client)
+{
+	const struct address local = address_local(client->link.stream.fd);
+	char from[ADDRESS_TEXT_SIZE], to[ADDRESS_TEXT_SIZE];
+
+	if (client->link.remote.family == AF_UNIX)
+		link_log(&client->link, LEVEL_DEBUG, "P: got connection: unix->unix");
+	else
+		link_log(&client->link, LEVEL_DEBUG, "P: got connection: %s -> %s",
+			address_text(&client->link.remote, from), address_text(&local, to));
+}
+
+bool client_accept_has_room(void *context)
+{
+	struct registry *registry = context;
+
+	while (!descriptors_allow_login(registry->process)) {
+		if (!drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT))
+			return false;
+	}
+	return true;
+}
+
+void client_accept(
+	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix)
+{
+	struct registry *registry = context;
+	struct client_link *client = slab_take(&registry->clients);
+	struct ucred peer;
+
+	if (!client) {
+		log_write(LEVEL_ERROR, "no memory for a new connection");
+		close(fd);
+		return;
+	}
+	stream_open(&client->link.stream, registry->loop, fd, &client_greeting_handlers);
+	client->link.kind = LINK_CLIENT;
+	client->link.state = CLIENT_GREETING;
+	client->link.id = ++registry->process->last_id;
+	link_walk_enroll(registry, &client->link);
+	client->link.parameters = parameters_empty(registry->parameters);
+	client->link.remote = address_of(from, length);
+	client->link.connect_time = client->link.request_time = loop_now(registry->loop);
+	client->deadline.expire = client_limits_expire;
+	if (is_unix) {
+		peer_credentials_read(client, &peer);
+		client->link.remote = (struct address){
+			.family = AF_UNIX,
+			.port = (uint16_t)registry->process->settings->listen_port,
+			.pid = peer.pid,
+		};
+	}
+	if (registry->process->settings->proxy_protocol != PROXY_PROTOCOL_OFF)
+		proxy_greeting_begin(client);
+	if (log_enabled(LEVEL_DEBUG))
+		log_accepted(client);
+	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
+	registry->login_count++;
+	limits_take_socket(registry);
+	sources_take(client);
+	client_limits_start(client);
+	/* With TCP_DEFER_ACCEPT the first bytes have arrived already: read them now. */
+	if (!is_unix && registry->process->settings->tcp_defer_accept &&
+		client->link.state == CLIENT_GREETING)
+		client->link.stream.handlers->readable(&client->link.stream);
+	if (client->link.state != CLIENT_CLOSED && !stream_watch(&client->link.stream))
+		client_close_for(client, REASON_NO_MEMORY);
+}
