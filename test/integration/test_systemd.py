@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from support import proxy_headers
 from support.clients.metrics_page import ask
 from support.clients.raw import Closed, RawClient
 from support.process import HOST, drop_folder, free_port, make_folder, run, wait_until
@@ -205,6 +206,22 @@ def passed():
     yield passed
     for sock in passed.sockets:
         sock.close()
+
+
+def test_passed_sockets_take_proxy_headers(new_pooler, passed):
+    pooler = new_pooler(
+        {"proxy_protocol": "required", "proxy_networks": f"unix {HOST}"}, start=False)
+    tcp = passed.add(socket.socket(), (HOST, 0))
+    path = pooler.path("passed")
+    passed.add(socket.socket(socket.AF_UNIX), path)
+    os.chmod(path, 0o777)
+    pooler.allow("ignored")
+    pooler.port = tcp.getsockname()[1]  # for the harness
+    passed.start(pooler)
+    for number, address in enumerate(((HOST, pooler.port), path)):
+        with RawClient(address) as client:
+            client.send(proxy_headers.line("10.1.2.3", 1000 + number)).login()
+            pooler.wait_log(f"main/app@10.1.2.3:{1000 + number} login attempt")
 
 
 def test_passed_sockets_replace_all_own_listeners(new_pooler, passed, tmp_path):

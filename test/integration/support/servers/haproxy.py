@@ -29,6 +29,7 @@ class HaProxy:
             file.write(text + STATISTICS.format(folder=self.folder))
         own(self.config)
         self.log_path = os.path.join(self.folder, "log")
+        self.stats_path = os.path.join(self.folder, "stats")
         with open(self.log_path, "wb") as log:
             own(self.log_path)
             self.process = subprocess.Popen(
@@ -41,12 +42,15 @@ class HaProxy:
 
     def wait_up(self, *ports):
         """Wait until it listens on these ports."""
-        wait_until(lambda: all(map(self._listens, ports)), 20, "HAProxy to listen")
+        wait_until(lambda: self._is_up(ports), 20, "HAProxy to listen")
         return self
 
-    def _listens(self, port):
+    def _is_up(self, ports):
         with open(self.log_path) as log:
             assert self.process.poll() is None, log.read()
+        return os.path.exists(self.stats_path) and all(map(self._listens, ports))
+
+    def _listens(self, port):
         with contextlib.suppress(OSError):
             # A port that is bound already is in use, and no connection is made.
             with socket.socket() as probe:
@@ -57,7 +61,7 @@ class HaProxy:
     def servers(self):
         """The state of each server, such as `UP` or `DOWN`, by its name."""
         with socket.socket(socket.AF_UNIX) as client:
-            client.connect(os.path.join(self.folder, "stats"))
+            client.connect(self.stats_path)
             client.sendall(b"show stat\n")
             with client.makefile() as answer:
                 lines = [row.split(",") for row in answer.read().splitlines() if row]
