@@ -20,6 +20,7 @@
 #include "model/registry.h"
 #include "net/listener.h"
 #include "net/loop.h"
+#include "session/work/drain.h"
 
 struct handover;
 struct takeover;
@@ -40,6 +41,7 @@ struct daemon {
 	struct listeners listeners;
 	struct signals signals;
 	struct janitor janitor;
+	struct drain drain; /* of clients, in a shutdown that waits for them */
 	struct actions actions; /* functions that the console's commands call */
 	struct metrics metrics;
 	struct pidfile pidfile;

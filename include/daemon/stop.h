@@ -11,8 +11,9 @@
 struct daemon;
 
 /*
- * Start a shutdown: closes the TCP listeners and serves on until the servers or the clients, as
- * the mode says, are closed or shutdown_timeout is over (daemon/shutdown). A suspension ends.
+ * Start a shutdown: serves on until the servers or the clients, as the mode says, are closed or
+ * shutdown_timeout is over (daemon/shutdown). Closes the TCP listeners, for clients after
+ * drain_delay. A suspension ends. Replaces a shutdown in progress that waits for the other.
  */
 void stop_gracefully(struct daemon *daemon, enum shutdown_mode mode);
 

@@ -129,6 +129,7 @@ struct client_link {
 	bool counted_by_address : 1; /* sources_give() must uncount it */
 	enum client_proxy proxy : 3;
 	bool notified; /* it got the notice that it waits */
+	bool leaving; /* a shutdown closes it as soon as it has no transaction: work/drain */
 	bool admin; /* on the console: may use commands that change something */
 	enum client_step step : 8; /* set by client_set_step() only */
 	bool ring_full; /* not read until the server has answered some requests */

@@ -30,6 +30,16 @@ enum operation { OPERATION_RUNNING, OPERATION_PAUSED, OPERATION_SUSPENDED };
 
 enum shutdown_mode { SHUTDOWN_NONE, SHUTDOWN_WAIT_FOR_SERVERS, SHUTDOWN_WAIT_FOR_CLIENTS };
 
+/*
+ * The stages of a shutdown that waits for clients: see daemon/shutdown. A process whose
+ * connections another one has taken over waits without them.
+ */
+enum drain_stage {
+	DRAIN_NONE,
+	DRAIN_DELAYED, /* drain_delay: all goes on, but the process is not ready any more */
+	DRAIN_CLOSING, /* no new logins, unless drain_accept; idle clients are closed by and by */
+};
+
 /* How the session floor calls the console, which stands above it. Set by the daemon. */
 struct console_hooks {
 	void (*begin)(struct client_link *client); /* the client has entered CLIENT_CONSOLE */
@@ -64,6 +74,7 @@ struct process {
 	struct suspension *suspension; /* SUSPENDED: see session/work/suspend */
 	struct suspend_hooks suspend;
 	enum shutdown_mode shutdown;
+	enum drain_stage drain;
 	usec_t operation_at, shutdown_at; /* when these two last changed */
 	uint64_t last_id; /* of links, for SHOW */
 	struct handles handles; /* of the objects that a SHOW names */
@@ -76,6 +87,13 @@ struct process {
 	struct actions *actions; /* what only the daemon can do: see admin/console/commands */
 	const char *version; /* `PgBouncer 1.26.1 (pgusher X.Y.Z)`; see compat_version */
 };
+
+/* Returns whether clients may log in, as far as a shutdown is concerned. */
+static inline bool process_accepts_logins(const struct process *process)
+{
+	return process->shutdown == SHUTDOWN_NONE || process->drain == DRAIN_DELAYED ||
+		(process->drain == DRAIN_CLOSING && process->settings->drain_accept);
+}
 
 /*
  * Initialise the process with this configuration, taking over the caller's reference, and make

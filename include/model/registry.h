@@ -75,6 +75,7 @@ struct registry {
 	const struct link_rules *rules; /* what messages mean, by the state of their sender */
 	const struct close_events *close_events; /* called when a link is closed */
 	const struct relay_events *relay_events; /* called at the end of a run of the relay */
+	const struct relay_events *drain_events; /* in their place when clients have to leave */
 	const struct server_login_owner *login_owner; /* called by logins to servers */
 	struct pool *console_pool;
 	struct link_list logins; /* clients in GREETING, AUTHENTICATING and LOOKING_UP */

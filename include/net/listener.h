@@ -122,6 +122,12 @@ int listener_family(int fd);
 void listeners_close_tcp(struct listeners *set);
 
 /*
+ * Close and free the TCP listeners that a service manager has passed: it holds them too, so new
+ * connections wait for the next process.
+ */
+void listeners_close_passed(struct listeners *set);
+
+/*
  * Close and free all listeners. If `unlink_file`, also remove the file of a Unix socket, unless
  * it belongs to a service manager or another process has replaced it.
  */

@@ -163,6 +163,12 @@ static inline bool stream_is_blocked(const struct stream *stream)
 	return stream->backlog != NULL;
 }
 
+/*
+ * Returns whether bytes have arrived that were not received yet, as far as the kernel knows.
+ * False for a stream without a descriptor.
+ */
+bool stream_has_unread(const struct stream *stream);
+
 /* Returns the number of unsent bytes in the backlog. */
 size_t stream_backlog_length(const struct stream *stream);
 

@@ -3,16 +3,28 @@
 
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/shutdown.h"
 #include "session/work/control.h"
 
 void stop_gracefully(struct daemon *daemon, enum shutdown_mode mode)
 {
+	struct process *process = &daemon->process;
+
+	/* The time goes on that the command before it has begun. */
+	if (mode == SHUTDOWN_WAIT_FOR_CLIENTS && process->drain != DRAIN_NONE)
+		return;
 	/* Suspended connections would never end by themselves. */
-	if (daemon->registry.process->operation == OPERATION_SUSPENDED)
+	if (process->operation == OPERATION_SUSPENDED)
 		control_resume(&daemon->registry, NULL);
-	daemon->registry.process->shutdown = mode;
-	daemon->registry.process->shutdown_at = loop_now(&daemon->loop);
-	listeners_close_tcp(&daemon->listeners);
+	process->shutdown = mode;
+	process->shutdown_at = loop_now(&daemon->loop);
+	process->drain = DRAIN_NONE;
+	drain_end(&daemon->drain);
+	/* What is left after a takeover is not drained: other clients go on in the new process. */
+	if (mode == SHUTDOWN_WAIT_FOR_CLIENTS && !daemon->handed_over)
+		shutdown_begin_drain(daemon);
+	else
+		listeners_close_tcp(&daemon->listeners);
 	if (mode == SHUTDOWN_WAIT_FOR_SERVERS)
 		control_pause(&daemon->registry, NULL);
 	janitor_begin_shutdown(&daemon->janitor);

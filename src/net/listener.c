@@ -45,13 +45,24 @@ bool listeners_open(struct listeners *set, struct loop *loop,
 	return false;
 }
 
-void listeners_close_tcp(struct listeners *set)
+static void close_tcp(struct listeners *set, bool only_passed)
 {
 	struct listener *listener, *next;
 
-	TAILQ_FOREACH_SAFE (listener, &set->list, entry, next)
-		if (!listener->is_unix)
+	TAILQ_FOREACH_SAFE (listener, &set->list, entry, next) {
+		if (!listener->is_unix && (listener->is_passed || !only_passed))
 			listener_free(listener);
+	}
+}
+
+void listeners_close_tcp(struct listeners *set)
+{
+	close_tcp(set, false);
+}
+
+void listeners_close_passed(struct listeners *set)
+{
+	close_tcp(set, true);
 }
 
 void listeners_close_all(struct listeners *set, bool unlink_file)

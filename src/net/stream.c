@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -449,6 +450,14 @@ bool stream_owe(struct stream *stream, const void *data, size_t length)
 	const struct iovec piece = {.iov_base = (void *)data, .iov_len = length};
 
 	return length == 0 || keep(stream, &piece, 1, 0) == STREAM_SENT_LATER;
+}
+
+bool stream_has_unread(const struct stream *stream)
+{
+	int bytes = 0;
+
+	return stream->unread ||
+		(stream->fd >= 0 && ioctl(stream->fd, FIONREAD, &bytes) == 0 && bytes > 0);
 }
 
 size_t stream_backlog_length(const struct stream *stream)

@@ -259,6 +259,23 @@ def test_a_client_that_connects_between_two_processes_is_served_by_the_second(ne
     assert waiting.finish_login("app").value("SELECT 1") == "1"
 
 
+def test_after_a_drain_delay_passed_sockets_are_left_to_the_next_process(new_pooler, passed):
+    first, second = (new_pooler({"drain_delay": "200ms"}, start=False) for _ in range(2))
+    tcp = passed.add(socket.socket(), (HOST, 0))
+    for pooler in (first, second):
+        pooler.port = tcp.getsockname()[1]
+        pooler.allow("ignored")
+    passed.start(first)
+    client = first.client()
+    first.signal(signal.SIGTERM)
+    first.wait_log("no new logins")
+    waiting = RawClient((HOST, first.port)).send_startup()
+    client.leave()
+    assert first.wait_exit() == 0
+    passed.start(second)
+    assert waiting.finish_login("app").value("SELECT 1") == "1"
+
+
 def test_a_socket_that_does_not_listen_is_refused(new_pooler, passed):
     pooler = new_pooler(start=False)
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -315,8 +332,10 @@ def test_a_shutdown_ends_at_its_timeout(new_pooler):
     pooler.signal(signal.SIGTERM)
     pooler.wait_log("got SIGTERM")
     assert busy.value("SELECT 1") == "1"
-    for client in (busy, idle):
-        assert client.fatal().is_("FATAL", "57P01", "server shutting down")
+    # Idle clients leave before.
+    assert idle.fatal().is_(
+        "FATAL", "57P01", "terminating connection due to administrator command")
+    assert busy.fatal().is_("FATAL", "57P01", "server shutting down")
     with pytest.raises(Closed):
         console.read()
     assert pooler.wait_exit() == 0
@@ -335,6 +354,7 @@ def test_a_timeout_of_zero_is_no_limit(pooler):
 
 def test_a_timeout_may_be_set_while_it_runs(pooler):
     client = pooler.client()
+    client.query("BEGIN")
     pooler.command("SHUTDOWN WAIT_FOR_CLIENTS")
     pooler.command("SET shutdown_timeout = '500ms'")
     assert client.fatal().text == "server shutting down"

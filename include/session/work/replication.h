@@ -58,7 +58,10 @@ void replication_client_closed(struct client_link *client);
  */
 bool replication_is_endless(const struct server_link *server);
 
-/* During a shutdown: if only such clients are left, close them with an error. */
-void replication_end_last(struct registry *registry);
+/*
+ * During a shutdown that waits for this number of clients: if all of them are such clients, close
+ * them with an error.
+ */
+void replication_end_last(struct registry *registry, unsigned clients);
 
 #endif

@@ -99,6 +99,24 @@ static unsigned count_servers(const struct registry *registry)
 	return count;
 }
 
+/* What a shutdown that waits for clients does meanwhile. */
+static void describe_drain(
+	const struct registry *registry, usec_t waited, char text[WAIT_TEXT_SIZE])
+{
+	const struct settings *settings = registry->process->settings;
+	const bool is_closing = registry->process->drain == DRAIN_CLOSING;
+	const long long left = (settings->shutdown_timeout - waited) / USEC_PER_SEC;
+
+	if (registry->process->drain == DRAIN_DELAYED)
+		snprintf(text, WAIT_TEXT_SIZE, "drain_delay, then the last client connection");
+	else if (is_closing && settings->shutdown_timeout > 0)
+		snprintf(text, WAIT_TEXT_SIZE,
+			"the last client connection, at most %lld s more; idle clients are closed",
+			left > 0 ? left : 0);
+	else
+		snprintf(text, WAIT_TEXT_SIZE, "the last client connection, this one included");
+}
+
 static void add_shutdown(struct result *result, const struct registry *registry, usec_t now)
 {
 	struct row row = {.since = registry->process->shutdown_at};
@@ -115,7 +133,7 @@ static void add_shutdown(struct result *result, const struct registry *registry,
 	case SHUTDOWN_WAIT_FOR_CLIENTS:
 		row.command = "SHUTDOWN WAIT_FOR_CLIENTS";
 		row.clients = registry->process->limits.clients;
-		snprintf(text, sizeof(text), "the last client connection, this one included");
+		describe_drain(registry, now - row.since, text);
 		break;
 	}
 	row.text = text;

@@ -75,7 +75,7 @@ void admission_begin(struct client_link *client)
 		client_close(client, &why);
 		return;
 	}
-	if (registry->process->shutdown != SHUTDOWN_NONE) {
+	if (!process_accepts_logins(registry->process)) {
 		client_close_for(client, REASON_POOLER_SHUTTING_DOWN);
 		return;
 	}

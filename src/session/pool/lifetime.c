@@ -78,7 +78,7 @@ static bool may_be_replaced(const struct server_link *server)
 
 	return server_mode(server) != POOL_MODE_SESSION && !server->close_needed &&
 		!pool->left_behind && !pool_is_paused(pool) &&
-		pool->registry->process->shutdown == SHUTDOWN_NONE;
+		process_accepts_logins(pool->registry->process);
 }
 
 static bool must_be_replaced(const struct server_link *server, usec_t now)

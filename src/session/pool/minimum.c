@@ -56,7 +56,7 @@ static bool is_running(const struct pool *pool)
 	const struct process *process = pool->registry->process;
 
 	return process->operation == OPERATION_RUNNING && !pool->database->paused &&
-		process->shutdown == SHUTDOWN_NONE && !process->still && !pool->left_behind;
+		process_accepts_logins(process) && !process->still && !pool->left_behind;
 }
 
 /* Logins in progress count: their servers will be idle if no client needs them. */

@@ -21,6 +21,7 @@
 #include "session/statements/replay.h"
 #include "session/statements/statement_answers.h"
 #include "session/work/cancel.h"
+#include "session/work/drain.h"
 #include "session/work/launch_outcome.h"
 #include "session/work/pool_work.h"
 #include "session/work/replication.h"
@@ -85,13 +86,19 @@ static const struct close_events close_events = {
 
 /* --- a run of the relay ------------------------------------------------------------------- */
 
+#define RELAY_EVENTS                                                                           \
+	.server_drained = draining_proceed, .own_query_done = server_session_own_query_done,   \
+	.insert_answers = statement_answers_insert, .send_answers = statement_answers_send,    \
+	.keep_batch = replay_keep
+
 static const struct relay_events relay_events = {
+	RELAY_EVENTS,
 	.server_answered = return_if_free,
-	.server_drained = draining_proceed,
-	.own_query_done = server_session_own_query_done,
-	.insert_answers = statement_answers_insert,
-	.send_answers = statement_answers_send,
-	.keep_batch = replay_keep,
+};
+
+static const struct relay_events drain_events = {
+	RELAY_EVENTS,
+	.server_answered = drain_server_answered,
 };
 
 /* --- what messages mean ------------------------------------------------------------------- */
@@ -162,5 +169,6 @@ void life_attach(struct registry *registry)
 	registry->rules = &link_rules;
 	registry->close_events = &close_events;
 	registry->relay_events = &relay_events;
+	registry->drain_events = &drain_events;
 	registry->login_owner = &launch_outcome;
 }

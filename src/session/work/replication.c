@@ -182,12 +182,12 @@ static unsigned count_endless(const struct registry *registry)
 	return count;
 }
 
-void replication_end_last(struct registry *registry)
+void replication_end_last(struct registry *registry, unsigned clients)
 {
 	struct link *link, *next;
 	struct pool *pool;
 
-	if (count_endless(registry) < registry->process->limits.clients)
+	if (count_endless(registry) < clients)
 		return;
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		TAILQ_FOREACH_SAFE (link, &pool->clients, place, next)

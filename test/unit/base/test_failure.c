@@ -178,6 +178,7 @@ static const struct {
 	{"57P03", "pooler is shutting down"},
 	{"57P03", "client_login_timeout (server down)"},
 	{"57P01", "server shutting down"},
+	{"57P01", "terminating connection due to administrator command"},
 	{"57P01", "database removed"},
 	{"57P01", "peer removed"},
 	{"57P01", "admin forced disconnect"},

@@ -179,6 +179,17 @@ static void test_bytes_of_the_peer_are_received_once(void **state)
 	assert_string_equal(received, "hello");
 }
 
+static void test_bytes_that_were_not_received_are_known(void **state)
+{
+	(void)state;
+	assert_false(stream_has_unread(&stream));
+	assert_int_equal(write(peer, "hello", 5), 5);
+	assert_true(stream_has_unread(&stream));
+	turn(1);
+	assert_int_equal(last_read, 5);
+	assert_false(stream_has_unread(&stream));
+}
+
 static void test_end_is_readable(void **state)
 {
 	(void)state;
@@ -782,6 +793,7 @@ int main(void)
 	cmocka_unit_test_setup_teardown(name, set_up_scripted, tear_down_scripted)
 	const struct CMUnitTest tests[] = {
 		SOCKET_TEST(test_bytes_of_the_peer_are_received_once),
+		SOCKET_TEST(test_bytes_that_were_not_received_are_known),
 		SOCKET_TEST(test_end_is_readable),
 		SOCKET_TEST(test_nothing_to_receive_returns_again),
 		CONNECT_TEST(test_reset_connection_is_broken),

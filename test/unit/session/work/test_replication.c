@@ -509,11 +509,11 @@ static void test_streams_are_closed_when_no_other_client_is_left(void **state)
 	struct endpoint *other = fake_client(pool);
 
 	(void)state;
-	replication_end_last(&fake_registry);
+	replication_end_last(&fake_registry, fake_process.limits.clients);
 	assert_false(is_closed(client));
 	assert_false(is_closed(idle));
 	disconnect(other);
-	replication_end_last(&fake_registry);
+	replication_end_last(&fake_registry, fake_process.limits.clients);
 	fake_turn();
 	assert_closed(client);
 	assert_closed(idle);
