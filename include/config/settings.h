@@ -98,6 +98,7 @@ enum proxy_protocol { PROXY_PROTOCOL_OFF, PROXY_PROTOCOL_OPTIONAL, PROXY_PROTOCO
 #define SETTING_TYPE_LDAP_OPTIONS char * /* shown only if it contains no password */
 #define SETTING_TYPE_NETWORKS char * /* a list of networks and addresses */
 #define SETTING_TYPE_PROXY_NETWORKS char * /* likewise, and `unix` */
+#define SETTING_TYPE_SERVICE_NAME char * /* see net/service_name; or empty */
 #define SETTING_TYPE_DATABASE_NAME char * /* any database except the console's */
 #define SETTING_TYPE_POOL_MODE enum pool_mode
 #define SETTING_TYPE_AUTH_TYPE enum auth_type

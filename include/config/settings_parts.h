@@ -65,6 +65,7 @@ extern const struct setting_kind setting_kind_FREE_TEXT;
 extern const struct setting_kind setting_kind_LDAP_OPTIONS;
 extern const struct setting_kind setting_kind_NETWORKS;
 extern const struct setting_kind setting_kind_PROXY_NETWORKS;
+extern const struct setting_kind setting_kind_SERVICE_NAME;
 extern const struct setting_kind setting_kind_DATABASE_NAME;
 extern const struct setting_kind setting_kind_POOL_MODE;
 extern const struct setting_kind setting_kind_AUTH_TYPE;

@@ -18,7 +18,9 @@
 
 struct actions;
 struct client_link;
+struct found_peers;
 struct listeners;
+struct peer_discovery;
 struct registry;
 struct suspension;
 struct tls_context;
@@ -68,6 +70,8 @@ struct process {
 	struct tls_context *client_tls, *server_tls; /* references; NULL: none (tls_setup) */
 	const struct listeners *listeners; /* owned by the daemon; NULL: none */
 	struct peer_list peers; /* sorted by id, those used so far: see model/peer */
+	const struct found_peers *found_peers; /* besides those of [peers]; NULL: none */
+	struct peer_discovery *discovery; /* finds them: session/pool/peer_discovery; or NULL */
 	enum operation operation;
 	bool draining; /* for a takeover: clients with a server continue, the others stop */
 	bool still; /* for a takeover: no link may change any more (daemon/takeover/handover) */
@@ -87,6 +91,12 @@ struct process {
 	struct actions *actions; /* what only the daemon can do: see admin/console/commands */
 	const char *version; /* `PgBouncer 1.26.1 (pgusher X.Y.Z)`; see compat_version */
 };
+
+/* Returns our id among the peers, of the configuration or drawn; 0: there are no peers. */
+static inline unsigned process_peer_id(const struct process *process)
+{
+	return process->cancel_keys.peer_id;
+}
 
 /* Returns whether clients may log in, as far as a shutdown is concerned. */
 static inline bool process_accepts_logins(const struct process *process)

@@ -141,6 +141,12 @@ struct resolver_row resolver_row_of(
 const struct sockaddr *resolver_row_address(
 	const struct resolver_name *name, size_t n, socklen_t *length);
 
+/*
+ * Returns this name of the cache, owned by it; NULL if it is not there. What it has is that of the last
+ * look-up, even if that has expired.
+ */
+const struct resolver_name *resolver_find(const struct resolver *resolver, const char *name);
+
 /* Returns the number of names in the cache, and of DNS questions in flight. */
 size_t resolver_names(const struct resolver *resolver);
 size_t resolver_in_flight(const struct resolver *resolver);

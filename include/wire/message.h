@@ -93,6 +93,8 @@ enum report_field {
 #define CANCEL_REQUEST_CODE UINT32_C(80877102)
 #define SSL_REQUEST_CODE UINT32_C(80877103)
 #define GSSENC_REQUEST_CODE UINT32_C(80877104)
+/* pgusher's own, in the range of the requests: see wire/peer_question. */
+#define PEER_QUESTION_CODE PROTOCOL_VERSION(1234, 5740)
 
 /*
  * Name of a message in the protocol's documentation, for logs. Returns NULL if the direction

@@ -33,6 +33,7 @@ enum startup_kind {
 	STARTUP_SSL_REQUEST,
 	STARTUP_GSSENC_REQUEST,
 	STARTUP_CANCEL,
+	STARTUP_PEER_QUESTION, /* see wire/peer_question */
 	STARTUP_PROTOCOL_2,
 	STARTUP_LOGIN, /* protocol 3, any minor version */
 };

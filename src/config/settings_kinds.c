@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "config/settings_parts.h"
 #include "net/network.h"
+#include "net/service_name.h"
 #include "wire/pin_causes.h"
 
 /* --- error texts -------------------------------------------------------------------------- */
@@ -303,6 +304,15 @@ static bool read_proxy_networks(const struct setting_request *request, void *fie
 	return read_network_list(request, field, true);
 }
 
+static bool read_service_name(const struct setting_request *request, void *field)
+{
+	struct service_name name;
+
+	if (request->text[0] != '\0' && !service_name_read(request->text, &name))
+		return refuse(request);
+	return read_string(request, field);
+}
+
 static bool read_pin_causes(const struct setting_request *request, void *field)
 {
 	session_topics topics;
@@ -370,6 +380,8 @@ KIND(PROXY_NETWORKS,
 	.allowed = "addresses, networks such as 10.0.0.0/8 and fd00::/8, and the word unix, "
 		   "separated by commas",
 	.read = read_proxy_networks, .render = render_string, .is_text = true);
+KIND(SERVICE_NAME, .allowed = "dns:NAME or dns:NAME:PORT", .read = read_service_name,
+	.render = render_string, .is_text = true);
 KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,
 	.render = render_string, .is_text = true, .comment = SETTING_COMMENT_DOUBTED);
 KIND(PIN_CAUSES, .allowed = PIN_CAUSES_ALLOWED, .read = read_pin_causes,

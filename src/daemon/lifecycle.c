@@ -15,6 +15,7 @@
 #include "session/link/derivation.h"
 #include "session/link/tls_setup.h"
 #include "session/login/client_accept.h"
+#include "session/pool/peer_discovery.h"
 #include "session/rules/life.h"
 #include "session/server/failover.h"
 #include "session/work/control.h"
@@ -87,7 +88,7 @@ static bool make_resolver(struct daemon *daemon)
 	if (!daemon->registry.resolver)
 		return refuse(why);
 	resolver_on_move(daemon->registry.resolver, failover_host_moved, &daemon->registry);
-	return true;
+	return peer_discovery_follow(&daemon->registry) ? true : refuse("no memory for peers");
 }
 
 static bool listen_all(struct daemon *daemon)
@@ -230,6 +231,7 @@ static void end_registry(struct daemon *daemon)
 			external_auth_queue_free(registry->ldap) +
 			external_auth_queue_free(registry->pam) >
 		0;
+	peer_discovery_end(registry);
 	resolver_free(registry->resolver);
 	tls_context_unref(registry->process->client_tls);
 	tls_context_unref(registry->process->server_tls);

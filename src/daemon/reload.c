@@ -11,6 +11,7 @@
 #include "session/link/close.h"
 #include "session/link/tls_setup.h"
 #include "session/pool/move_clients.h"
+#include "session/pool/peer_discovery.h"
 #include "session/pool/peering.h"
 #include "session/work/control.h"
 
@@ -128,7 +129,8 @@ static void apply_config(struct daemon *daemon, struct snapshot *config)
 	complete = registry_apply_databases(registry);
 	complete = registry_apply_users(registry) && complete;
 	refresh_pools(registry);
-	registry->process->cancel_keys.peer_id = (uint16_t)registry->process->settings->peer_id;
+	if (!peer_discovery_follow(registry))
+		log_write(LEVEL_ERROR, "no memory for peers");
 	peering_apply(registry);
 	apply_settings(daemon, snapshot_settings(old));
 	if (settings_group_differs(snapshot_settings(old), registry->process->settings,

@@ -1,20 +1,87 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/peer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- found peers -------------------------------------------------------------------------- */
+
+void found_peers_add(struct found_peers *peers, unsigned id, const struct address *address)
+{
+	struct found_peer *peer = &peers->list[peers->count];
+	char host[ADDRESS_TEXT_SIZE];
+
+	for (unsigned i = 0; i < peers->count; i++) {
+		if (peers->list[i].config.id == id)
+			return;
+	}
+	if (peers->count == FOUND_PEERS_MOST)
+		return;
+	peers->count++;
+	peer->address = *address;
+	snprintf(peer->name, sizeof(peer->name), "%u", id);
+	snprintf(peer->host, sizeof(peer->host), "%s", address_host(address, host));
+	peer->config = (struct peer_config){
+		.name = peer->name,
+		.host = peer->host,
+		.pool_size = -1,
+		.id = (uint16_t)id,
+		.port = address->port,
+	};
+}
+
+bool found_peers_equal(const struct found_peers *a, const struct found_peers *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (unsigned i = 0; i < a->count; i++) {
+		if (a->list[i].config.id != b->list[i].config.id ||
+			!address_equal(&a->list[i].address, &b->list[i].address))
+			return false;
+	}
+	return true;
+}
+
+/* --- configurations ----------------------------------------------------------------------- */
+
+/* The nth peer that is configured, or behind these the nth one that was found. */
+static const struct peer_config *nth_config(const struct registry *registry, size_t n)
+{
+	const struct found_peers *found = registry->process->found_peers;
+	size_t configured = 0;
+
+	while (configured < n && snapshot_peer(registry->process->config, configured))
+		configured++;
+	if (configured == n && snapshot_peer(registry->process->config, n))
+		return snapshot_peer(registry->process->config, n);
+	return found && n - configured < found->count ? &found->list[n - configured].config
+						      : NULL;
+}
 
 static const struct peer_config *find_config(const struct registry *registry, unsigned id)
 {
 	const struct peer_config *config;
 
-	for (size_t i = 0; (config = snapshot_peer(registry->process->config, i)) != NULL;
-		i++) {
+	for (size_t i = 0; (config = nth_config(registry, i)) != NULL; i++) {
 		if (config->id == id)
 			return config;
 	}
 	return NULL;
 }
+
+const struct peer_config *peer_config_next(const struct registry *registry, unsigned after)
+{
+	const struct peer_config *peer, *next = NULL;
+
+	for (size_t i = 0; (peer = nth_config(registry, i)) != NULL; i++) {
+		if (peer->id > after && (!next || peer->id < next->id))
+			next = peer;
+	}
+	return next;
+}
+
+/* --- peers -------------------------------------------------------------------------------- */
 
 /* Make a database entry from a peer entry: connections to peers are opened like servers. */
 static struct database_config *make_config(const struct peer_config *config)
@@ -108,7 +175,7 @@ struct peer *peer_open(struct registry *registry, unsigned id)
 	const struct peer_config *config = find_config(registry, id);
 	struct peer *peer;
 
-	if (!config || id == (unsigned)registry->process->settings->peer_id)
+	if (!config || id == process_peer_id(registry->process))
 		return NULL;
 	TAILQ_FOREACH (peer, &registry->process->peers, entry) {
 		if (peer->id == id)

@@ -304,6 +304,14 @@ const struct sockaddr *resolver_row_address(
 	return &name->addresses[n].any;
 }
 
+const struct resolver_name *resolver_find(const struct resolver *resolver, const char *text)
+{
+	struct resolver_name *name;
+
+	HASH_FIND_STR(resolver->names, text, name);
+	return name;
+}
+
 size_t resolver_names(const struct resolver *resolver)
 {
 	return resolver->count;

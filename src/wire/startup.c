@@ -20,6 +20,8 @@ static enum startup_kind kind_of(uint32_t code)
 		return STARTUP_GSSENC_REQUEST;
 	case CANCEL_REQUEST_CODE:
 		return STARTUP_CANCEL;
+	case PEER_QUESTION_CODE:
+		return STARTUP_PEER_QUESTION;
 	case PROTOCOL_2_0:
 		return STARTUP_PROTOCOL_2;
 	default:

@@ -24,7 +24,10 @@ void peering_forward(struct client_link *client, const uint8_t *key, size_t leng
 /* Regular upkeep: try again to connect to peers for which requests wait. */
 void peering_work(struct registry *registry);
 
-/* The configuration has changed: free peers that were removed, and use the new addresses. */
+/*
+ * The configuration, or what was found by name, has changed: free peers that were removed, and use
+ * the new addresses.
+ */
 void peering_apply(struct registry *registry);
 
 /* Returns the number of connections to peers, in any state. */

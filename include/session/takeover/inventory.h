@@ -50,6 +50,7 @@ enum inventory_tag {
 	INVENTORY_PARSES = 21,
 	INVENTORY_BINDS = 22,
 	INVENTORY_COUNTS = 23, /* of process, database, pool: see takeover/count_record */
+	INVENTORY_PEER_ID = 25, /* drawn, not configured */
 	INVENTORY_CLIENT_LOGINS = 24, /* three numbers, as the totals of INVENTORY_STATS */
 };
 

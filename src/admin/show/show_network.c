@@ -127,23 +127,11 @@ static void add_peer(
 	result_end_row(result);
 }
 
-/* The configured peer with the lowest id above this one; NULL: none. */
-static const struct peer_config *next_peer(const struct registry *registry, unsigned after)
-{
-	const struct peer_config *peer, *found = NULL;
-
-	for (size_t i = 0; (peer = snapshot_peer(registry->process->config, i)) != NULL; i++) {
-		if (peer->id > after && (!found || peer->id < found->id))
-			found = peer;
-	}
-	return found;
-}
-
 static void fill_peers(struct result *result, const struct show_request *request)
 {
-	const struct peer_config *peer = next_peer(request->registry, 0);
+	const struct peer_config *peer = peer_config_next(request->registry, 0);
 
-	for (; peer; peer = next_peer(request->registry, peer->id))
+	for (; peer; peer = peer_config_next(request->registry, peer->id))
 		add_peer(result, peer, request->registry->process->settings);
 }
 

@@ -8,6 +8,7 @@
 #include "net/tls.h"
 #include "session/link/close.h"
 #include "session/login/client_login.h"
+#include "session/pool/peer_discovery.h"
 #include "session/relay/relay.h"
 #include "session/work/cancel.h"
 #include "wire/frame.h"
@@ -125,6 +126,11 @@ static size_t handle_untyped_message(
 			client_close_for(client, REASON_BAD_PACKET);
 		else
 			on_cancel_request(client, data, total);
+		break;
+	case STARTUP_PEER_QUESTION:
+		if (client->link.state == CLIENT_AUTHENTICATING ||
+			!peer_discovery_answer(client, data, total))
+			refuse_header(client, data, length);
 		break;
 	case STARTUP_PROTOCOL_2:
 		client_close_for(client, REASON_OLD_V2_PROTOCOL);

@@ -19,9 +19,10 @@ static unsigned peer_of_key(const uint8_t *key)
 
 bool peering_is_foreign(const struct registry *registry, const uint8_t *key, size_t length)
 {
-	return registry->process->settings->peer_id > 0 && length >= CANCEL_KEY_MIN &&
-		length <= CANCEL_KEY_MAX &&
-		peer_of_key(key) != (unsigned)registry->process->settings->peer_id;
+	const unsigned own = process_peer_id(registry->process);
+
+	return own > 0 && length >= CANCEL_KEY_MIN && length <= CANCEL_KEY_MAX &&
+		peer_of_key(key) != own;
 }
 
 void peering_forward(struct client_link *client, const uint8_t *key, size_t length)

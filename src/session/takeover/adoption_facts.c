@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "session/pool/peer_discovery.h"
 #include "session/takeover/count_record.h"
 #include "session/takeover/inventory.h"
 #include "session/takeover/parameter_record.h"
@@ -34,7 +35,7 @@ struct facts {
 	const char *name, *user, *secret;
 	struct tagged_span client_key, welcome, head, stats, logins, counts;
 	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
-		lifetime_age;
+		lifetime_age, peer_id;
 };
 
 static bool read_facts(struct reader *reader, struct facts *out)
@@ -50,6 +51,9 @@ static bool read_facts(struct reader *reader, struct facts *out)
 			break;
 		case INVENTORY_LAST_STATEMENT_ID:
 			out->last_statement = tagged_to_number(&field);
+			break;
+		case INVENTORY_PEER_ID:
+			out->peer_id = tagged_to_number(&field);
 			break;
 		case INVENTORY_PAUSED:
 			out->paused = tagged_to_number(&field);
@@ -115,6 +119,7 @@ static void adopt_process(struct registry *registry, const struct facts *facts)
 		registry->process->last_id = facts->last_id;
 	if (facts->last_statement > registry->statements.last_id)
 		registry->statements.last_id = facts->last_statement;
+	peer_discovery_keep_id(registry, facts->peer_id);
 	if (facts->paused)
 		registry->process->operation = OPERATION_PAUSED;
 	registry->process->operation_at = loop_now(registry->loop);

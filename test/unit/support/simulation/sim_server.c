@@ -151,6 +151,7 @@ static size_t begin(struct sim_server *server, const uint8_t *data, size_t avail
 	case STARTUP_MALFORMED:
 	case STARTUP_SSL_REQUEST:
 	case STARTUP_GSSENC_REQUEST:
+	case STARTUP_PEER_QUESTION:
 	case STARTUP_PROTOCOL_2:
 		break;
 	}
