@@ -45,6 +45,8 @@ struct link_rules {
 	const struct relay_rule *client_steps[CLIENT_STEPS];
 };
 
+enum { OWN_PORTS = 1024 };
+
 struct registry {
 	struct process *process;
 	struct loop *loop;
@@ -97,6 +99,8 @@ struct registry {
 		*system_users; /* threads that look up user names, perhaps over the network */
 	struct external_auth_queue *ldap, *pam; /* NULL until a login needs it */
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
+	/* Servers that log in, by the port of their own socket: session/server/own_connection. */
+	uint16_t own_ports[OWN_PORTS];
 };
 
 /*

@@ -43,6 +43,7 @@ struct derivation;
 struct server_login {
 	const struct server_login_owner *owner;
 	struct server_route route; /* the host that it connects to */
+	struct address local; /* of its socket, noted in own_connection; port 0: none */
 	bool for_cancel; /* launched for a cancel request, perhaps beyond the pool's size */
 	bool tls_requested; /* SSLRequest was sent and has not been answered yet */
 	/* Authentication. */

@@ -16,6 +16,7 @@
 #include "session/lookup/auth_query.h"
 #include "session/parameters/client_parameters.h"
 #include "session/pool/launch.h"
+#include "session/server/own_connection.h"
 #include "session/work/replication.h"
 #include "wire/startup.h"
 
@@ -318,6 +319,21 @@ static bool must_encrypt(const struct client_link *client)
 		client->link.remote.family != AF_UNIX && !client->link.stream.tls;
 }
 
+/*
+ * Returns false when the client, which was closed then, is a server connection of this process.
+ * Such a connection to the console is no loop.
+ */
+static bool comes_from_elsewhere(struct client_link *client, const char *database)
+{
+	if (!own_connection_is_client(client, &database))
+		return true;
+	link_log_repeated(&client->link, LEVEL_ERROR,
+		"connection loop: host and port of database \"%s\" lead back to this process",
+		database);
+	client_close_for(client, REASON_CONNECTION_LOOP);
+	return false;
+}
+
 void client_login_begin(struct client_link *client, const uint8_t *message, size_t total,
 	const struct login_steps *steps)
 {
@@ -351,6 +367,8 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 	if (!client_parameters_take(client, &wanted, message, total))
 		return;
 	console = names_console(registry, wanted.database);
+	if (!console && !comes_from_elsewhere(client, wanted.database))
+		return;
 	/* First, so that no silent client is closed in favour of one that is refused. */
 	if (!sources_allow(client)) {
 		client_close_for(client, REASON_MAX_CLIENT_CONN_PER_ADDRESS);

@@ -10,6 +10,7 @@
 #include "session/notify/listening_server.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
+#include "session/server/own_connection.h"
 #include "session/server/server_authentication.h"
 #include "session/server/server_failure.h"
 #include "session/server/server_greeting.h"
@@ -272,24 +273,24 @@ static void on_drained(struct stream *stream)
 	(void)stream;
 }
 
-static void log_connected(const struct server_link *server)
+static void log_connected(const struct server_link *server, const struct address *local)
 {
-	const struct address local = address_local(server->link.stream.fd);
 	char text[ADDRESS_TEXT_SIZE];
 
 	if (!link_registry(&server->link)->process->settings->log_connections)
 		return;
-	if (local.family == AF_UNIX)
+	if (local->family == AF_UNIX)
 		link_log(&server->link, LEVEL_LOG, "new connection to server");
 	else
 		link_log(&server->link, LEVEL_LOG, "new connection to server (from %s)",
-			address_text(&local, text));
+			address_text(local, text));
 }
 
 static void on_connected(struct stream *stream, int error)
 {
 	struct server_link *server = (struct server_link *)stream;
 	char address[ADDRESS_TEXT_SIZE];
+	struct address local;
 
 	if (error) {
 		link_log_repeated(&server->link, LEVEL_WARNING,
@@ -299,7 +300,9 @@ static void on_connected(struct stream *stream, int error)
 		return;
 	}
 	server->login->route.connected = true;
-	log_connected(server);
+	local = address_local(stream->fd);
+	log_connected(server, &local);
+	own_connection_note(server, &local);
 	if (server->login->owner->connected(server))
 		return;
 	/*

@@ -7,6 +7,7 @@
 #include "model/link_walk.h"
 #include "session/link/derivation.h"
 #include "session/relay/relay_rules.h"
+#include "session/server/own_connection.h"
 
 struct server_link *server_login_new(struct pool *pool, const struct server_login_owner *owner)
 {
@@ -44,6 +45,7 @@ void server_login_free(struct server_link *server)
 
 	if (!login)
 		return;
+	own_connection_forget(server);
 	server_route_end(&login->route);
 	derivation_abandon(login->derivation);
 	scram_client_free(&login->scram);

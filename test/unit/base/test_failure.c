@@ -177,6 +177,7 @@ static const struct {
 	{"0A000", "LISTEN is not allowed here (listen = error)"},
 	{"57P03", "pooler is shutting down"},
 	{"57P03", "client_login_timeout (server down)"},
+	{"08004", "connection loop: host and port of the database lead back to this pooler"},
 	{"57P01", "server shutting down"},
 	{"57P01", "terminating connection due to administrator command"},
 	{"57P01", "database removed"},

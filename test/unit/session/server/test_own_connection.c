@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: ISC */
+/* Which clients are server connections of this process. */
+#include <unistd.h>
+
+#include "session/server/own_connection.h"
+#include "support/fakes/fake_pool.h"
+
+static struct pool *pool;
+
+static int start(void **state)
+{
+	(void)state;
+	pool = fake_start_pool("auth_type = trust\n");
+	return 0;
+}
+
+static struct address address(uint8_t last, uint16_t port)
+{
+	return (struct address){AF_INET, port, {.bytes = {127, 0, 0, last}}};
+}
+
+/* A server that logs in, with a socket at this address. */
+static struct server_link *log_in_from(struct address local)
+{
+	struct endpoint *client = fake_client(pool);
+	struct endpoint *server;
+
+	send_letters(client, "Q");
+	server = fake_launched();
+	assert_non_null(server);
+	own_connection_note(endpoint_server(server), &local);
+	return endpoint_server(server);
+}
+
+static bool is_own(struct address remote)
+{
+	struct client_link client = {
+		.link = {.remote = remote, .stream = {.loop = &fake_loop}}};
+	const char *database = "asked for";
+	const bool is = own_connection_is_client(&client, &database);
+
+	assert_string_equal(database, is && remote.family == AF_INET ? "db" : "asked for");
+	return is;
+}
+
+static void test_client_at_the_address_of_a_server_is_own(void **state)
+{
+	(void)state;
+	log_in_from(address(1, 40000));
+	assert_true(is_own(address(1, 40000)));
+	assert_false(is_own(address(2, 40000)));
+	assert_false(is_own(address(1, 40001)));
+	/* The same count by port. */
+	assert_false(is_own(address(1, 40000 + OWN_PORTS)));
+}
+
+static void test_server_is_forgotten_after_its_login(void **state)
+{
+	struct server_link *server;
+
+	(void)state;
+	server = log_in_from(address(1, 40000));
+	own_connection_forget(server);
+	assert_false(is_own(address(1, 40000)));
+	own_connection_forget(server);
+	assert_int_equal(fake_registry.own_ports[40000 % OWN_PORTS], 0);
+}
+
+static void test_server_that_goes_on_with_another_host_has_another_address(void **state)
+{
+	const struct address second = address(1, 40001);
+	struct server_link *server;
+
+	(void)state;
+	server = log_in_from(address(1, 40000));
+	own_connection_note(server, &second);
+	assert_false(is_own(address(1, 40000)));
+	assert_true(is_own(second));
+	assert_int_equal(fake_registry.own_ports[40000 % OWN_PORTS], 0);
+}
+
+static void test_client_of_this_process_at_a_unix_socket_is_own(void **state)
+{
+	(void)state;
+	assert_true(is_own((struct address){AF_UNIX, 6432, {.pid = getpid()}}));
+	assert_false(is_own((struct address){AF_UNIX, 6432, {.pid = getpid() + 1}}));
+	assert_false(is_own((struct address){AF_UNIX, 6432, {.pid = 0}}));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(client_at_the_address_of_a_server_is_own),
+		TEST(server_is_forgotten_after_its_login),
+		TEST(server_that_goes_on_with_another_host_has_another_address),
+		TEST(client_of_this_process_at_a_unix_socket_is_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
