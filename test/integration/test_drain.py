@@ -15,7 +15,7 @@ import pytest
 
 from support import wire
 from support.clients.metrics_page import ask
-from support.clients.raw import Closed, RawClient, ServerError
+from support.clients.raw import Closed, RawClient, ServerError, cancel
 from support.process import HOST, free_port, stays, wait_until
 from support.servers.cluster import program
 
@@ -80,6 +80,12 @@ def test_for_the_delay_all_goes_on_but_for_the_probe(draining):
     # Not only a refused connection: a client learns why, and may try another host.
     assert pooler.refused().is_(*REFUSED)
     assert pooler.refused(unix=True).is_(*REFUSED)
+    # Cancel requests reach their queries as before.
+    sql = "SELECT pg_sleep(60), 'drain'"
+    idle.send(wire.query(sql))
+    wait_until(lambda: pooler.cluster.backends(state="active", query=sql))
+    cancel(pooler.address, idle.key)
+    assert idle.result().error.sqlstate == "57014"
     # Without shutdown_timeout no client is told to leave.
     assert idle.value("SELECT 4") == "4"
     assert row(pooler)["waits_for"] == "the last client connection, this one included"
@@ -202,6 +208,8 @@ def test_neither_suspend_nor_a_takeover_comes_between(draining):
         pooler.wait_log("draining: .* no new logins")
     busy.query("COMMIT")
     assert busy.fatal().is_(*TOLD)
+    pooler.close_clients()
+    assert pooler.wait_exit() == 0
 
 
 def test_a_pause_in_a_drain_holds_queries_and_not_the_end(draining):

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import struct
@@ -113,6 +114,47 @@ def test_processes_find_each_other_and_forward_cancel_requests(new_pod, names):
             run_sleep(pods[0], client, number)
             cancel(pod.place, client.key)
             assert client.result().error.sqlstate == "57014"
+
+
+def documented(number):
+    """The lines of a sample of doc/high-availability.md, without comments."""
+    with open(os.path.join(os.path.dirname(__file__), "../../doc/high-availability.md")) as file:
+        section = file.read().split("## Two poolers and cancels")[1]
+    block = re.findall(r"```ini\n(.*?)```", section, re.DOTALL)[number]
+    return [line for line in block.splitlines() if line and line[0] != ";"]
+
+
+def assert_cancels_across(one, two):
+    with RawClient(one.place) as client:
+        client.login()
+        run_sleep(one, client, 9)
+        cancel(two.place, client.key)
+        assert client.result().error.sqlstate == "57014"
+
+
+def test_the_documented_list_works(new_pod):
+    lines = documented(0)
+    at = lines.index("[peers]")
+    assert lines[:at] == ["[pgbouncer]", "peer_id = 1"]
+    pods = [new_pod(number, {"peer_id": number + 1, "peers": ""}, start=False) for number in range(2)]
+    for pod in pods:
+        pod.peers = [
+            line.replace("10.0.0.21", PODS[0]).replace("10.0.0.22", PODS[1])
+            + f" port={new_pod.port}"
+            for line in lines[at + 1 :]
+        ]
+        pod.write_config()
+        pod.start()
+    assert_cancels_across(*pods)
+
+
+def test_the_documented_name_works(new_pod, names):
+    settings = dict(line.split(" = ") for line in documented(1)[1:])
+    del settings["listen_addr"], settings["listen_port"]
+    names.set({settings["peers"].removeprefix("dns:"): PODS[:2]})
+    pods = [new_pod(number, settings) for number in range(2)]
+    wait_until(lambda: knows(pods[0], pods[1]) and knows(pods[1], pods[0]))
+    assert_cancels_across(*pods)
 
 
 class Balancer:
