@@ -153,9 +153,11 @@ static void look_at(struct channel_listener *listener)
 
 void delivery_run(struct channel_hub *hub)
 {
+	const struct pool *pool = hub->pool;
 	struct channel_listener *listener;
 
-	while ((listener = TAILQ_FIRST(&hub->ready)) != NULL)
+	/* A client that is closed may have been the last one, for which there was a hub. */
+	while (pool->hub == hub && (listener = TAILQ_FIRST(&hub->ready)) != NULL)
 		look_at(listener);
 }
 
