@@ -25,8 +25,6 @@ enum {
 	DATABASE_HOST_LIMIT = 255, /* bytes: longer names or paths do not work */
 };
 
-enum load_balance { LOAD_BALANCE_ROUND_ROBIN, LOAD_BALANCE_DISABLE };
-
 /* A text is NULL if it is not given. */
 struct database_config {
 	const char *name;
@@ -47,8 +45,11 @@ struct database_config {
 	enum pool_mode pool_mode; /* POOL_MODE_INHERIT: inherit */
 	enum session_state session_state; /* SESSION_STATE_INHERIT: inherit */
 	enum wait_action query_wait_timeout_action; /* WAIT_ACTION_INHERIT: inherit */
-	enum load_balance load_balance_hosts;
-	uint16_t port;
+	enum load_balance load_balance_hosts; /* LOAD_BALANCE_INHERIT: inherit */
+	enum target_session target_session_attrs; /* TARGET_INHERIT: inherit */
+	standby_lag max_standby_lag; /* STANDBY_LAG_INHERIT: inherit */
+	const char *ports; /* as written: one, or one for each host, separated by commas */
+	uint16_t port; /* the first one */
 };
 
 /*
@@ -78,9 +79,13 @@ unsigned database_config_hosts(const struct database_config *config);
 const char *database_config_host(
 	const struct database_config *config, unsigned n, size_t *length);
 
+/* The port of the nth host of the list, from 0. */
+uint16_t database_config_port(const struct database_config *config, unsigned n);
+
 /*
  * Whether servers connected for one entry may continue to serve the other. False if dbname,
  * host, port, user, connect_query, auth_dbname, auth_query or load_balance_hosts differ.
+ * Servers of the wrong role are retired by session/server/host_role.
  */
 bool database_config_same_target(
 	const struct database_config *a, const struct database_config *b);

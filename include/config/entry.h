@@ -21,6 +21,7 @@ enum entry_kind {
 	ENTRY_TEXT, /* const char * */
 	ENTRY_HOST, /* const char *; a comma-separated list without empty items */
 	ENTRY_PORT, /* uint16_t, not 0 */
+	ENTRY_PORTS, /* text: as ENTRY_PORT, or several separated by commas */
 	/* Numbers are at least -1, which means that the key is not set. */
 	ENTRY_SIZE, /* int; -1 stays */
 	ENTRY_LIMIT, /* int; -1 is 0 */
@@ -30,6 +31,8 @@ enum entry_kind {
 	ENTRY_WAIT_ACTION, /* enum wait_action */
 	ENTRY_SESSION_STATE, /* enum session_state */
 	ENTRY_LOAD_BALANCE, /* enum load_balance */
+	ENTRY_TARGET_SESSION, /* enum target_session */
+	ENTRY_STANDBY_LAG, /* standby_lag */
 };
 
 struct entry_key {

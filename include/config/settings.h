@@ -79,6 +79,34 @@ enum listen_mode {
 	LISTEN_ERROR, /* it is refused */
 };
 
+/* target_session_attrs, with the words and the meaning of libpq. */
+enum target_session {
+	TARGET_INHERIT, /* in databases only: not given */
+	TARGET_ANY,
+	TARGET_READ_WRITE,
+	TARGET_READ_ONLY,
+	TARGET_PRIMARY,
+	TARGET_STANDBY,
+	TARGET_PREFER_STANDBY,
+};
+
+/* In which order the hosts of a list are tried. */
+enum load_balance {
+	LOAD_BALANCE_INHERIT, /* in databases only: not given */
+	LOAD_BALANCE_DISABLE, /* the one that worked last, until it fails */
+	LOAD_BALANCE_ROUND_ROBIN,
+	LOAD_BALANCE_RANDOM,
+	LOAD_BALANCE_LEAST_CONNECTIONS,
+};
+
+/* When a server is asked for its role. */
+enum role_check { ROLE_CHECK_LOGIN, ROLE_CHECK_ALWAYS };
+
+/* How far a standby may be behind: bytes, or microseconds as a negative number; 0: no limit. */
+typedef int64_t standby_lag;
+
+#define STANDBY_LAG_INHERIT INT64_MIN /* in databases only: not given */
+
 /* Whether proxies send a PROXY header. */
 enum proxy_protocol { PROXY_PROTOCOL_OFF, PROXY_PROTOCOL_OPTIONAL, PROXY_PROTOCOL_REQUIRED };
 
@@ -108,6 +136,10 @@ enum proxy_protocol { PROXY_PROTOCOL_OFF, PROXY_PROTOCOL_OPTIONAL, PROXY_PROTOCO
 #define SETTING_TYPE_LOG_FORMAT enum log_format
 #define SETTING_TYPE_WAIT_ACTION enum wait_action
 #define SETTING_TYPE_SESSION_STATE enum session_state
+#define SETTING_TYPE_TARGET_SESSION enum target_session
+#define SETTING_TYPE_LOAD_BALANCE enum load_balance
+#define SETTING_TYPE_ROLE_CHECK enum role_check
+#define SETTING_TYPE_STANDBY_LAG standby_lag /* a size or a duration, with its unit */
 #define SETTING_TYPE_SHARE int /* a C integer; a percentage is its negative */
 #define SETTING_TYPE_LISTEN_MODE enum listen_mode
 #define SETTING_TYPE_PIN_CAUSES char * /* names of wire/pin_causes, separated by commas */
@@ -227,5 +259,14 @@ bool pool_mode_of(const char *name, enum pool_mode *out);
 /* Likewise the action of this name. */
 bool wait_action_of(const char *name, enum wait_action *out);
 bool session_state_of(const char *name, enum session_state *out);
+bool target_session_of(const char *name, enum target_session *out);
+bool load_balance_of(const char *name, enum load_balance *out);
+
+/* The words of these values; NULL for INHERIT. */
+const char *target_session_name(enum target_session target);
+const char *load_balance_name(enum load_balance balance);
+
+/* Parse a size or a duration, each with its unit, or 0. */
+bool standby_lag_of(const char *text, standby_lag *out);
 
 #endif

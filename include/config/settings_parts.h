@@ -48,6 +48,7 @@ const char *setting_word_of(const struct setting_word *words, unsigned value);
 extern const struct setting_word pool_mode_words[], auth_type_words[], tls_mode_words[],
 	tls_negotiation_words[], startup_policy_words[], log_format_words[],
 	wait_action_words[], session_state_words[], listen_mode_words[], compat_version_words[],
+	target_session_words[], load_balance_words[], role_check_words[],
 	proxy_protocol_words[];
 
 extern const struct setting_kind setting_kind_INTEGER;
@@ -80,5 +81,9 @@ extern const struct setting_kind setting_kind_LISTEN_MODE;
 extern const struct setting_kind setting_kind_PROXY_PROTOCOL;
 extern const struct setting_kind setting_kind_PIN_CAUSES;
 extern const struct setting_kind setting_kind_COMPAT_VERSION;
+extern const struct setting_kind setting_kind_TARGET_SESSION;
+extern const struct setting_kind setting_kind_LOAD_BALANCE;
+extern const struct setting_kind setting_kind_ROLE_CHECK;
+extern const struct setting_kind setting_kind_STANDBY_LAG;
 
 #endif

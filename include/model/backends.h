@@ -26,6 +26,9 @@ struct backends {
 void backends_add(struct server_link *server);
 void backends_remove(struct server_link *server);
 
+/* Wipe and free the server's cancel key, if it has one, and remove it from the table. */
+void server_drop_key(struct server_link *server);
+
 /*
  * A client gets the server: note which one, and until when others may have had it. Inline, since
  * clients get servers for each transaction.

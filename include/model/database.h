@@ -46,6 +46,8 @@ struct database {
 	bool paused, disabled;
 	usec_t paused_at; /* time of its PAUSE */
 	bool gone; /* no longer configured: freed with its last client */
+	uint64_t system; /* PostgreSQL's system identifier of its hosts; 0: not known yet */
+	bool wants_primary; /* a standby has refused to write: see session/server/failover */
 	usec_t failover_pause; /* until then, ignore servers that refuse to write */
 	usec_t idle_since; /* automatic: last time with clients or servers; 0 otherwise */
 	char name[]; /* as clients name it */
@@ -65,6 +67,31 @@ static inline usec_t database_server_lifetime(
 	const usec_t own = database->config->server_lifetime;
 
 	return own > 0 ? own : settings->server_lifetime;
+}
+
+/* Which role its servers must have. */
+static inline enum target_session database_target_session(
+	const struct database *database, const struct settings *settings)
+{
+	const enum target_session own = database->config->target_session_attrs;
+
+	return own != TARGET_INHERIT ? own : settings->target_session_attrs;
+}
+
+static inline enum load_balance database_load_balance(
+	const struct database *database, const struct settings *settings)
+{
+	const enum load_balance own = database->config->load_balance_hosts;
+
+	return own != LOAD_BALANCE_INHERIT ? own : settings->load_balance_hosts;
+}
+
+static inline standby_lag database_max_standby_lag(
+	const struct database *database, const struct settings *settings)
+{
+	const standby_lag own = database->config->max_standby_lag;
+
+	return own != STANDBY_LAG_INHERIT ? own : settings->max_standby_lag;
 }
 
 #endif

@@ -33,6 +33,9 @@ struct pool {
 	uint64_t handle; /* in process.handles; 0: none yet */
 	struct database *database;
 	struct user *user; /* the user that logs in to servers */
+	/* The role that its clients have asked for; TARGET_INHERIT: that of the database. */
+	enum target_session asked_role;
+	char *label; /* the database's name, with that role; owned if that is asked for */
 	enum pool_mode mode; /* from the configuration: read three times a transaction */
 	/* From the configuration; SESSION_STATE_IGNORE in session mode. */
 	enum session_state session_state;
@@ -57,6 +60,7 @@ struct pool {
 	unsigned looking_up; /* client logins that wait for any look-up */
 	unsigned client_count[CLIENT_STATES];
 	unsigned server_count[SERVER_LISTS];
+	unsigned watch_logins; /* of those in SERVERS_LOGIN: they will watch their hosts */
 	unsigned pinned; /* servers that stay with their clients: see session/state/pins */
 	struct channel_hub
 		*hub; /* of its clients that LISTEN; NULL: none: see session/notify */
@@ -109,7 +113,8 @@ struct pool {
  * Make an empty pool, which is only in the lists of its database and user. Returns NULL when
  * out of memory.
  */
-struct pool *pool_new(struct registry *registry, struct database *database, struct user *user);
+struct pool *pool_new(struct registry *registry, struct database *database, struct user *user,
+	enum target_session asked_role);
 
 /* Remove a pool from the lists of its database and user, and free it. It must have no links. */
 void pool_free(struct pool *pool);
@@ -144,6 +149,9 @@ int pool_size(const struct pool *pool);
 int pool_reserve_size(const struct pool *pool);
 int pool_min_size(const struct pool *pool);
 int pool_max_waiters(const struct pool *pool);
+
+/* Which role its servers must have. */
+enum target_session pool_target_session(const struct pool *pool);
 
 /* Returns session_state as configured, whatever the mode of the pool. */
 enum session_state pool_configured_session_state(const struct pool *pool);
@@ -211,6 +219,9 @@ bool pool_has_clients(const struct pool *pool);
  * its listening server.
  */
 unsigned pool_servers(const struct pool *pool);
+
+/* Returns how many of these log in. */
+unsigned pool_logins(const struct pool *pool);
 
 /* Returns whether the pool has any server connection. */
 bool pool_has_servers(const struct pool *pool);

@@ -13,6 +13,7 @@
 #include "config/snapshot.h"
 #include "model/cancel_keys.h"
 #include "model/descriptors.h"
+#include "model/host/hosts.h"
 #include "model/limits.h"
 #include "net/loop.h"
 
@@ -69,6 +70,10 @@ struct process {
 	struct cancel_keys cancel_keys;
 	struct tls_context *client_tls, *server_tls; /* references; NULL: none (tls_setup) */
 	const struct listeners *listeners; /* owned by the daemon; NULL: none */
+	struct host_list
+		hosts; /* those that servers were connected to so far: see model/host */
+	struct deadline host_watch; /* the next hasty round of session/pool/host_watch */
+	struct registry *watching; /* for which that is */
 	struct peer_list peers; /* sorted by id, those used so far: see model/peer */
 	const struct found_peers *found_peers; /* besides those of [peers]; NULL: none */
 	struct peer_discovery *discovery; /* finds them: session/pool/peer_discovery; or NULL */
@@ -104,6 +109,12 @@ static inline bool process_accepts_logins(const struct process *process)
 	return process->shutdown == SHUTDOWN_NONE || process->drain == DRAIN_DELAYED ||
 		(process->drain == DRAIN_CLOSING && process->settings->drain_accept);
 }
+
+/*
+ * Something has happened at the host of the server that it may tell more of, such as the end of a
+ * connection: it is probed in the next turn, if it is watched.
+ */
+void process_ask_host(struct process *process, struct loop *loop, struct host *host);
 
 /*
  * Initialise the process with this configuration, taking over the caller's reference, and make

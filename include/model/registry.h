@@ -113,10 +113,14 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 /* Free all objects. All links must be closed before. */
 void registry_free(struct registry *registry);
 
-/* Return the object of this name, or the pool of these two; NULL if there is none. */
+/*
+ * Return the object of this name; or the pool of these two, for clients that have asked for this role.
+ * NULL if there is none.
+ */
 struct database *registry_find_database(const struct registry *registry, const char *name);
 struct user *registry_find_user(const struct registry *registry, const char *name);
-struct pool *registry_find_pool(const struct database *database, const struct user *user);
+struct pool *registry_find_pool(const struct database *database, const struct user *user,
+	enum target_session asked_role);
 
 /*
  * Returns the database of this name: a configured one, or an automatic one, which is made from
@@ -129,8 +133,8 @@ struct database *registry_open_database(
 
 /* Find or make the object. Returns NULL when out of memory. A new user has no secret. */
 struct user *registry_open_user(struct registry *registry, const char *name);
-struct pool *registry_open_pool(
-	struct registry *registry, struct database *database, struct user *user);
+struct pool *registry_open_pool(struct registry *registry, struct database *database,
+	struct user *user, enum target_session asked_role);
 
 /*
  * Returns the user for logins to servers: the one that the database's configuration sets, made

@@ -13,16 +13,19 @@
  *   IDLE > STALE > CHECKING > IDLE                    server_check_query before the next use
  *   CONNECTING > CANCELING                            sends a CancelRequest
  *   AUTHENTICATING (> PREPARING) > LISTENING          listens for all clients of its pool
+ *   AUTHENTICATING > WATCHING                         tells pgusher of its host, and serves no client
+ *   PREPARING > CONNECTING                            its role does not fit: the next host of a list
  *   all > CLOSED
  *
  * Words of the console: login (CONNECTING to PREPARING), active (PAIRED, ASKING, LOOKING_UP,
- * LISTENING), used (STALE), tested (RESETTING, CHECKING), being_canceled (DRAINING, HELD), active_cancel
+ * LISTENING), used (STALE), tested (RESETTING, CHECKING, WATCHING), being_canceled (DRAINING, HELD), active_cancel
  * (CANCELING).
  */
 #ifndef PGUSHER_MODEL_SERVER_LINK_H
 #define PGUSHER_MODEL_SERVER_LINK_H
 
 #include "model/cap.h"
+#include "model/host/hosts.h"
 #include "model/link.h"
 #include "model/requests.h"
 #include "model/server_statements.h"
@@ -50,6 +53,7 @@ enum server_state {
 	SERVER_CHECKING,
 	SERVER_CANCELING,
 	SERVER_LISTENING,
+	SERVER_WATCHING,
 	SERVER_CLOSED,
 	SERVER_STATES,
 };
@@ -64,6 +68,7 @@ enum server_list {
 	SERVERS_ACTIVE_CANCEL,
 	SERVERS_BEING_CANCELED,
 	SERVERS_LISTENING,
+	SERVERS_WATCHING,
 	SERVER_LISTS,
 	SERVERS_NOWHERE,
 };
@@ -79,6 +84,7 @@ enum server_task {
 	SERVER_TASK_OWN_QUERY, /* a query of our own: see session/relay/own_query */
 	SERVER_TASK_QUESTION, /* a query for the settings of the session: see session/state/question */
 	SERVER_TASK_HANDOFF, /* it listens for a client until it need not: see notify/handoff */
+	SERVER_TASK_PROBE, /* a query for the role of its host: see session/server/host_probe */
 	SERVER_TASK_FUNCTIONS, /* a query for functions: see session/state/functions */
 	SERVER_TASK_SYNC_ALONE, /* our SETs; the client's messages wait for their end */
 	SERVER_TASK_SYNC_GATHERED, /* our SETs, and behind them the client's messages in `kept` */
@@ -145,6 +151,7 @@ struct server_link {
 	uint32_t batch; /* number of Syncs sent */
 	uint32_t unnamed_batch; /* the batch that prepared its unnamed statement */
 	uint64_t unnamed; /* id of its unnamed statement; 0: unknown, or too long to be kept */
+	struct host *at; /* what is known of its host: host_use(); NULL: not connected yet */
 	uint8_t *cancel_key; /* owned: from BackendKeyData; NULL: none */
 	uint16_t cancel_key_length;
 	struct server_link *next_backend; /* in registry.backends: see model/backends */
@@ -187,6 +194,11 @@ struct server_link {
 	bool follows; /* its `parameters` include followed ones, with correct values */
 	bool connect_query_failed; /* connect_query failed, and is not run again */
 	bool listens; /* launched to be the listening server of its pool */
+	uint8_t question; /* enum host_question that it was asked last: see host_probe */
+	bool watches; /* launched to watch its host */
+	/* At its login: in_hot_standby, if it was reported, and default_transaction_read_only. */
+	enum host_role role : 8;
+	bool read_only;
 	bool replacement; /* launched in place of one that has reached server_lifetime */
 	bool replaced; /* by such a server: to be closed when it is free */
 	bool close_needed; /* retired: to be closed when it is free */
@@ -201,6 +213,7 @@ struct server_link {
 	bool owes_messages : 1; /* its client gets queued messages when it has its answer */
 	bool changes_known : 1; /* it has `changes`, unless an error undoes them */
 	bool has_reset : 1; /* its client has run RESET since the server was last asked */
+	bool role_doubted : 1; /* its host may be read-only now: it is asked before its next use */
 	bool functions_due : 1; /* to read the functions when it is free: see state/functions */
 	unsigned suspected : 9; /* session_topics that its client may have changed */
 	unsigned pins : 9; /* session_topics that it has and that keep it with its client */

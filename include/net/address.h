@@ -28,6 +28,12 @@ struct address {
  */
 struct address address_of(const struct sockaddr *from, socklen_t length);
 
+/*
+ * Write an IPv4 or IPv6 address with this port into `out`. Returns its length; 0 for another family.
+ */
+socklen_t address_socket(
+	const struct address *address, uint16_t port, struct sockaddr_storage *out);
+
 /* Returns the address that the socket is bound to (getsockname); AF_UNSPEC on failure. */
 struct address address_local(int fd);
 

@@ -39,6 +39,10 @@ void writer_error(
 void writer_notice(
 	struct buffer *buffer, const char *severity, const char *sqlstate, const char *text);
 
+/* As writer_error(), with the field D besides, unless that is NULL or empty. */
+void writer_error_detail(struct buffer *buffer, const char *severity, const char *sqlstate,
+	const char *text, const char *detail);
+
 /* Append an Authentication message: the number and its data (a salt, mechanisms, SASL data). */
 void writer_authentication(struct buffer *buffer, enum authentication_request request,
 	const void *data, size_t length);

@@ -36,8 +36,7 @@ static const struct entry_key keys[] = {
 		"socket. Each connection uses one host of a list. By default the Unix socket "
 		"in unix_socket_dir."},
 	{"load_balance_hosts", ENTRY_LOAD_BALANCE, FIELD(load_balance_hosts),
-		"How a connection selects a host of a list: round-robin, each in turn, "
-		"which is the default; disable, the one that worked last."},
+		"How a connection selects a host of a list, in place of the setting."},
 	{"max_db_client_connections", ENTRY_LIMIT, FIELD(max_db_client_connections),
 		"Client connections of this database, in place of the setting; 0: use "
 		"the setting."},
@@ -47,6 +46,8 @@ static const struct entry_key keys[] = {
 	{"max_pool_waiters", ENTRY_SIZE, FIELD(max_pool_waiters),
 		"Clients that may wait in each pool, in place of the setting; 0: no limit; "
 		"-1: use the setting."},
+	{"max_standby_lag", ENTRY_STANDBY_LAG, FIELD(max_standby_lag),
+		"How far behind a standby may be, in place of the setting."},
 	{"min_pool_size", ENTRY_SIZE, FIELD(min_pool_size),
 		"Server connections that each pool in use keeps open, in place of the "
 		"setting; -1: use the setting."},
@@ -61,9 +62,10 @@ static const struct entry_key keys[] = {
 		"max_server_connections, compared with other pools: one of weight 2 gets "
 		"twice the connections of one of weight 1, beyond min_pool_size. 1 by "
 		"default."},
-	{"port", ENTRY_PORT, FIELD(port),
-		"Port of the server, or of each in a list, or the number in the name of its "
-		"Unix socket. 5432 by default."},
+	{"port", ENTRY_PORTS, FIELD(ports),
+		"Port of the server, or the number in the name of its Unix socket; for a list of "
+		"hosts one for all, or a list as long as theirs, in which an empty item is "
+		"5432. 5432 by default."},
 	{"query_wait_timeout", ENTRY_WAIT, FIELD(query_wait_timeout),
 		"For its clients, in place of the setting; 0: no limit; -1: use the setting."},
 	{"query_wait_timeout_action", ENTRY_WAIT_ACTION, FIELD(query_wait_timeout_action),
@@ -77,6 +79,8 @@ static const struct entry_key keys[] = {
 		"For its servers, in place of the setting; 0: use the setting."},
 	{"session_state", ENTRY_SESSION_STATE, FIELD(session_state),
 		"For its clients, in place of the setting."},
+	{"target_session_attrs", ENTRY_TARGET_SESSION, FIELD(target_session_attrs),
+		"Role of the servers that its clients use, in place of the setting."},
 	{"timezone", ENTRY_TEXT, FIELD(timezone),
 		"TimeZone of server connections at their start."},
 	{"user", ENTRY_TEXT, FIELD(user),
@@ -119,6 +123,26 @@ static void check_user(struct entry *entry, const char *user)
 			USER_NAME_LIMIT);
 }
 
+static unsigned count_items(const char *list)
+{
+	unsigned count = list != NULL;
+
+	for (const char *at = list; at && *at; at++)
+		count += *at == ',';
+	return count;
+}
+
+/* libpq: "Connecting to multiple hosts": one port for all hosts, or as many as hosts. */
+static void check_ports(struct entry *entry, struct database_config *config)
+{
+	const unsigned ports = count_items(config->ports), hosts = count_items(config->host);
+
+	if (ports > 1 && ports != hosts)
+		entry_refuse(entry, "invalid port: %u ports for %u hosts", ports, hosts);
+	else if (ports > 0 && config->ports[0] && config->ports[0] != ',')
+		config->port = (uint16_t)strtoul(config->ports, NULL, 10);
+}
+
 struct database_config *database_config_parse(const struct ini_place *place, const char *name,
 	const char *text, bool lenient, struct problems *problems)
 {
@@ -129,6 +153,7 @@ struct database_config *database_config_parse(const struct ini_place *place, con
 		.pool_size = -1,
 		.min_pool_size = -1,
 		.reserve_pool_size = -1,
+		.max_standby_lag = STANDBY_LAG_INHERIT,
 		.port = DATABASE_DEFAULT_PORT,
 	};
 	struct database_config *made = NULL;
@@ -139,6 +164,7 @@ struct database_config *database_config_parse(const struct ini_place *place, con
 		check_name(&entry);
 		entry_read(&entry, &config);
 		check_user(&entry, config.user);
+		check_ports(&entry, &config);
 		if (!config.dbname && !is_template(name))
 			config.dbname = name;
 		made = entry_finish(&entry, &config);
@@ -170,22 +196,35 @@ void database_config_free(struct database_config *config)
 
 unsigned database_config_hosts(const struct database_config *config)
 {
-	unsigned count = config->host != NULL;
+	return count_items(config->host);
+}
 
-	for (const char *at = config->host; at && *at; at++)
-		count += *at == ',';
-	return count;
+/* The nth item of a list that has so many; it ends at a comma or at the end of the text. */
+static const char *item_of(const char *list, unsigned n)
+{
+	while (n-- > 0)
+		list = strchr(list, ',') + 1;
+	return list;
 }
 
 const char *database_config_host(
 	const struct database_config *config, unsigned n, size_t *length)
 {
-	const char *start = config->host;
+	const char *start = item_of(config->host, n);
 
-	while (n-- > 0)
-		start = strchr(start, ',') + 1;
 	*length = strcspn(start, ",");
 	return start;
+}
+
+uint16_t database_config_port(const struct database_config *config, unsigned n)
+{
+	const char *port = config->ports;
+
+	if (!port || !strchr(port, ','))
+		return config->port;
+	port = item_of(port, n);
+	return *port && *port != ',' ? (uint16_t)strtoul(port, NULL, 10)
+				     : DATABASE_DEFAULT_PORT;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -197,7 +236,7 @@ bool database_config_same_target(
 	const struct database_config *a, const struct database_config *b)
 {
 	return same_text(a->dbname, b->dbname) && same_text(a->host, b->host) &&
-		a->port == b->port && same_text(a->user, b->user) &&
+		same_text(a->ports, b->ports) && same_text(a->user, b->user) &&
 		same_text(a->connect_query, b->connect_query) &&
 		same_text(a->auth_dbname, b->auth_dbname) &&
 		same_text(a->auth_query, b->auth_query) &&

@@ -143,6 +143,7 @@ static const struct {
 	[ENTRY_TEXT] = {"any text but an empty one"},
 	[ENTRY_HOST] = {"names, addresses or folders, separated by commas, without blanks"},
 	[ENTRY_PORT] = {"a number from 1 to 65535"},
+	[ENTRY_PORTS] = {"a number from 1 to 65535, or one for each host"},
 	[ENTRY_SIZE] = {"a whole number, at least -1"},
 	[ENTRY_LIMIT] = {"a whole number, at least -1"},
 	[ENTRY_TIME] = {"a number of seconds, or one with us, ms, s, min, h or d, or -1"},
@@ -150,7 +151,11 @@ static const struct {
 	[ENTRY_POOL_MODE] = {"session, transaction, statement", "pool mode"},
 	[ENTRY_WAIT_ACTION] = {"disconnect, error"},
 	[ENTRY_SESSION_STATE] = {"follow, error, warn, ignore"},
-	[ENTRY_LOAD_BALANCE] = {"round-robin, disable"},
+	[ENTRY_LOAD_BALANCE] = {"round-robin, disable, random, least-connections"},
+	[ENTRY_TARGET_SESSION] =
+		{"any, read-write, read-only, primary, standby, prefer-standby"},
+	[ENTRY_STANDBY_LAG] =
+		{"a size with B, kB, MB or GB, or a time with ms, s, min, h or d"},
 };
 
 const char *entry_allowed(const struct entry_key *key)
@@ -234,15 +239,25 @@ static bool read_host(struct entry *entry, const char *value, const char **out)
 	return true;
 }
 
-static bool read_load_balance(const char *value, enum load_balance *out)
+/* An empty item is the default. */
+static bool read_ports(const char *value, const char **out)
 {
-	if (strcasecmp(value, "round-robin") == 0)
-		*out = LOAD_BALANCE_ROUND_ROBIN;
-	else if (strcasecmp(value, "disable") == 0)
-		*out = LOAD_BALANCE_DISABLE;
-	else
-		return false;
-	return true;
+	*out = value;
+	for (const char *at = value;; at++) {
+		char item[8];
+		const size_t length = strcspn(at, ",");
+		uint16_t port;
+
+		if (length >= sizeof(item))
+			return false;
+		memcpy(item, at, length);
+		item[length] = '\0';
+		if (length > 0 && !read_port(item, &port))
+			return false;
+		at += length;
+		if (*at == '\0')
+			return true;
+	}
 }
 
 /* Returns false if the value is not allowed. */
@@ -257,6 +272,8 @@ static bool read_value(
 		return read_host(entry, value, field);
 	case ENTRY_PORT:
 		return read_port(value, field);
+	case ENTRY_PORTS:
+		return read_ports(value, field);
 	case ENTRY_SIZE:
 		return read_int(value, -1, field);
 	case ENTRY_LIMIT:
@@ -272,7 +289,11 @@ static bool read_value(
 	case ENTRY_SESSION_STATE:
 		return session_state_of(value, field);
 	case ENTRY_LOAD_BALANCE:
-		return read_load_balance(value, field);
+		return load_balance_of(value, field);
+	case ENTRY_TARGET_SESSION:
+		return target_session_of(value, field);
+	case ENTRY_STANDBY_LAG:
+		return standby_lag_of(value, field);
 	}
 	return false;
 }
@@ -333,7 +354,7 @@ void *entry_finish(struct entry *entry, const void *fields)
 
 static bool is_text(const struct entry_key *key)
 {
-	return key->kind == ENTRY_TEXT || key->kind == ENTRY_HOST;
+	return key->kind == ENTRY_TEXT || key->kind == ENTRY_HOST || key->kind == ENTRY_PORTS;
 }
 
 static size_t text_size(const char *text)

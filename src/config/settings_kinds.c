@@ -142,6 +142,50 @@ static const char *render_share(const void *field, char *out, size_t size)
 	return out;
 }
 
+/* A number without a unit could be either: only 0 needs none. */
+bool standby_lag_of(const char *text, standby_lag *out)
+{
+	const size_t length = strlen(text);
+	unsigned long long size;
+	usec_t duration;
+
+	*out = 0;
+	if (strcmp(text, "0") == 0)
+		return true;
+	if (length == 0 || strchr("0123456789", text[length - 1]))
+		return false;
+	if (text_to_size(text, &size)) {
+		*out = (standby_lag)size;
+		return size <= INT64_MAX;
+	}
+	if (!text_to_duration(text, &duration) || duration < 0)
+		return false;
+	*out = -duration;
+	return true;
+}
+
+static bool read_standby_lag(const struct setting_request *request, void *field)
+{
+	standby_lag lag;
+
+	if (!standby_lag_of(request->text, &lag))
+		return refuse(request);
+	*(standby_lag *)field = lag;
+	return true;
+}
+
+static const char *render_standby_lag(const void *field, char *out, size_t size)
+{
+	const standby_lag lag = *(const standby_lag *)field;
+
+	if (lag < 0)
+		snprintf(out, size, "%lli%s", -(long long)lag / (lag % 1000 ? 1 : 1000),
+			lag % 1000 ? "us" : "ms");
+	else
+		snprintf(out, size, "%lli%s", (long long)lag, lag > 0 ? "B" : "");
+	return out;
+}
+
 static bool read_boolean(const struct setting_request *request, void *field)
 {
 	long long number;
@@ -397,6 +441,12 @@ KIND(LISTEN_MODE, .read = read_word, .words = listen_mode_words);
 KIND(PROXY_PROTOCOL, .read = read_word, .words = proxy_protocol_words);
 KIND(WAIT_ACTION, .read = read_word, .words = wait_action_words);
 KIND(SESSION_STATE, .read = read_word, .words = session_state_words);
+KIND(TARGET_SESSION, .read = read_word, .words = target_session_words);
+KIND(LOAD_BALANCE, .read = read_word, .words = load_balance_words);
+KIND(ROLE_CHECK, .read = read_word, .words = role_check_words);
+KIND(STANDBY_LAG,
+	.allowed = "a size with B, kB, MB or GB, or a time with us, ms, s, min, h or d",
+	.read = read_standby_lag, .render = render_standby_lag);
 KIND(SHARE, .allowed = "a whole number, or a percentage such as 50%", .takes_minus = true,
 	.read = read_share, .render = render_share);
 #undef WHOLE

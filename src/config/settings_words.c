@@ -68,6 +68,30 @@ const struct setting_word session_state_words[] = {
 	{NULL, 0, false},
 };
 
+const struct setting_word target_session_words[] = {
+	{"any", TARGET_ANY, false},
+	{"read-write", TARGET_READ_WRITE, false},
+	{"read-only", TARGET_READ_ONLY, false},
+	{"primary", TARGET_PRIMARY, false},
+	{"standby", TARGET_STANDBY, false},
+	{"prefer-standby", TARGET_PREFER_STANDBY, false},
+	{NULL, 0, false},
+};
+
+const struct setting_word load_balance_words[] = {
+	{"round-robin", LOAD_BALANCE_ROUND_ROBIN, false},
+	{"disable", LOAD_BALANCE_DISABLE, false},
+	{"random", LOAD_BALANCE_RANDOM, false},
+	{"least-connections", LOAD_BALANCE_LEAST_CONNECTIONS, false},
+	{NULL, 0, false},
+};
+
+const struct setting_word role_check_words[] = {
+	{"login", ROLE_CHECK_LOGIN, false},
+	{"always", ROLE_CHECK_ALWAYS, false},
+	{NULL, 0, false},
+};
+
 const struct setting_word listen_mode_words[] = {
 	{"shared", LISTEN_SHARED, false},
 	{"pin", LISTEN_PIN, false},
@@ -144,4 +168,34 @@ bool session_state_of(const char *name, enum session_state *out)
 		return false;
 	*out = word->value;
 	return true;
+}
+
+bool target_session_of(const char *name, enum target_session *out)
+{
+	const struct setting_word *word = setting_find_word(target_session_words, name);
+
+	if (!word)
+		return false;
+	*out = word->value;
+	return true;
+}
+
+bool load_balance_of(const char *name, enum load_balance *out)
+{
+	const struct setting_word *word = setting_find_word(load_balance_words, name);
+
+	if (!word)
+		return false;
+	*out = word->value;
+	return true;
+}
+
+const char *target_session_name(enum target_session target)
+{
+	return setting_word_of(target_session_words, target);
+}
+
+const char *load_balance_name(enum load_balance balance)
+{
+	return setting_word_of(load_balance_words, balance);
 }

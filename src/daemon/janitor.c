@@ -7,6 +7,7 @@
 #include "daemon/server_upkeep.h"
 #include "daemon/shutdown.h"
 #include "daemon/stats_line.h"
+#include "session/pool/host_watch.h"
 #include "session/pool/peering.h"
 
 /* A third of a second. */
@@ -44,6 +45,7 @@ static void run_upkeep(struct janitor *janitor, usec_t now)
 	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		server_upkeep_logins(peer->pool, now);
 	peering_work(registry);
+	host_watch_round(registry);
 	end_stats_period(janitor, now);
 	shutdown_advance(registry);
 }
@@ -71,6 +73,7 @@ void janitor_start(struct janitor *janitor, struct registry *registry,
 	const usec_t now = loop_now(registry->loop);
 
 	*janitor = (struct janitor){.registry = registry, .after = after};
+	host_watch_start(registry);
 	janitor->deadline.expire = run;
 	janitor->stats_began = now;
 	wheel_set(&registry->loop->wheel, &janitor->deadline, now + PERIOD);
@@ -78,6 +81,7 @@ void janitor_start(struct janitor *janitor, struct registry *registry,
 
 void janitor_stop(struct janitor *janitor)
 {
+	host_watch_stop(janitor->registry);
 	wheel_remove(&janitor->registry->loop->wheel, &janitor->deadline);
 	loop_forget(janitor->registry->loop, &janitor->shutdown);
 }

@@ -16,7 +16,7 @@ void pool_upkeep_open_forced(struct registry *registry)
 			continue;
 		user = registry_open_user(registry, database->config->user);
 		if (user)
-			registry_open_pool(registry, database, user);
+			registry_open_pool(registry, database, user, TARGET_INHERIT);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "daemon/apply.h"
 #include "daemon/check.h"
+#include "model/host/host_items.h"
 #include "session/auth/method.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
@@ -13,6 +14,7 @@
 #include "session/pool/move_clients.h"
 #include "session/pool/peer_discovery.h"
 #include "session/pool/peering.h"
+#include "session/server/host_role.h"
 #include "session/work/control.h"
 
 /* --- databases ---------------------------------------------------------------------------- */
@@ -50,6 +52,8 @@ static void switch_config(struct registry *registry, struct database *database,
 		move_clients_of_database(registry, database);
 	if (!database_config_same_target(old, new)) {
 		counters_forget_hosts(database);
+		database->wants_primary = false;
+		database->system = 0;
 		control_retire(registry, database, SERVER_CLOSED_RELOAD);
 	}
 }
@@ -126,6 +130,8 @@ static void apply_config(struct daemon *daemon, struct snapshot *config)
 	registry->process->settings = snapshot_settings(config);
 	HASH_ITER (by_name, registry->databases, database, next)
 		update_database(registry, database);
+	host_items_prune(registry);
+	host_role_reconfigured(registry);
 	complete = registry_apply_databases(registry);
 	complete = registry_apply_users(registry) && complete;
 	refresh_pools(registry);

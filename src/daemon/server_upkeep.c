@@ -28,7 +28,9 @@ static bool needs_check(const struct server_link *server, usec_t now)
 {
 	const struct settings *settings = server->link.pool->registry->process->settings;
 
-	return server->link.state == SERVER_IDLE && settings->server_check_query[0] != '\0' &&
+	return server->link.state == SERVER_IDLE &&
+		(settings->server_check_query[0] != '\0' ||
+			settings->server_check_role == ROLE_CHECK_ALWAYS) &&
 		now - server->link.request_time > settings->server_check_delay;
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/backends.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "model/registry.h"
 
 /* What another client has caused before has arrived after this time. */
@@ -36,6 +39,16 @@ void backends_remove(struct server_link *server)
 		at = &(*at)->next_backend;
 	if (*at)
 		*at = server->next_backend;
+}
+
+void server_drop_key(struct server_link *server)
+{
+	backends_remove(server);
+	if (!server->cancel_key)
+		return;
+	explicit_bzero(server->cancel_key, server->cancel_key_length);
+	free(server->cancel_key);
+	server->cancel_key = NULL;
 }
 
 static bool is_same_address(const struct server_link *a, const struct server_link *b)

@@ -159,7 +159,7 @@ static struct peer *make(struct registry *registry, const struct peer_config *co
 	struct user *user = make_user();
 
 	if (peer && database && user)
-		peer->pool = pool_new(registry, database, user);
+		peer->pool = pool_new(registry, database, user, TARGET_INHERIT);
 	if (!peer || !peer->pool) {
 		free(peer);
 		free_owner(database, user);

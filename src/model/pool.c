@@ -2,6 +2,7 @@
 #include "model/pool.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,13 @@ static enum pool_mode mode_of(const struct pool *pool)
 	return pool->registry->process->settings->pool_mode;
 }
 
+enum target_session pool_target_session(const struct pool *pool)
+{
+	return pool->asked_role != TARGET_INHERIT
+		? pool->asked_role
+		: database_target_session(pool->database, pool->registry->process->settings);
+}
+
 enum session_state pool_configured_session_state(const struct pool *pool)
 {
 	const struct user_config *user = pool->user->config;
@@ -105,7 +113,8 @@ static void retire_unknown(struct pool *pool)
 	struct link *link;
 
 	while ((link = pool_walk_next(&walk)) != NULL) {
-		if (!server_of(link)->replication && !server_of(link)->listens)
+		if (!server_of(link)->replication && !server_of(link)->listens &&
+			!server_of(link)->watches)
 			server_retire(server_of(link), SERVER_CLOSED_RELOAD);
 	}
 }
@@ -184,17 +193,24 @@ unsigned pool_servers(const struct pool *pool)
 
 	for (unsigned i = 0; i < SERVERS_LISTENING; i++)
 		all += pool->server_count[i];
-	return all;
+	return all - pool->watch_logins;
+}
+
+unsigned pool_logins(const struct pool *pool)
+{
+	return pool->server_count[SERVERS_LOGIN] - pool->watch_logins;
 }
 
 bool pool_has_servers(const struct pool *pool)
 {
-	return pool_servers(pool) + pool->server_count[SERVERS_LISTENING] > 0;
+	return pool_servers(pool) + pool->server_count[SERVERS_LISTENING] +
+		pool->server_count[SERVERS_WATCHING] + pool->watch_logins >
+		0;
 }
 
 unsigned pool_connected_servers(const struct pool *pool)
 {
-	return pool_servers(pool) - pool->server_count[SERVERS_LOGIN] -
+	return pool_servers(pool) - pool_logins(pool) -
 		pool->server_count[SERVERS_ACTIVE_CANCEL];
 }
 
@@ -443,14 +459,31 @@ struct link *pool_walk_next(struct pool_walk *walk)
 
 /* --- making and freeing ------------------------------------------------------------------- */
 
-struct pool *pool_new(struct registry *registry, struct database *database, struct user *user)
+/* Returns false when out of memory. */
+static bool set_label(struct pool *pool)
+{
+	if (pool->asked_role == TARGET_INHERIT) {
+		pool->label = pool->database->name;
+		return true;
+	}
+	return asprintf(&pool->label, "%s:%s", pool->database->name,
+		       target_session_name(pool->asked_role)) >= 0;
+}
+
+struct pool *pool_new(struct registry *registry, struct database *database, struct user *user,
+	enum target_session asked_role)
 {
 	struct pool *pool = calloc(1, sizeof(*pool));
 
 	if (!pool)
 		return NULL;
-	pool->registry = registry;
 	pool->database = database;
+	pool->asked_role = asked_role;
+	if (!set_label(pool)) {
+		free(pool);
+		return NULL;
+	}
+	pool->registry = registry;
 	pool->user = user;
 	TAILQ_INIT(&pool->clients);
 	TAILQ_INIT(&pool->waiting);
@@ -476,5 +509,7 @@ void pool_free(struct pool *pool)
 	pool_drop_counts(pool);
 	wheel_remove(&pool->registry->loop->wheel, &pool->reserve_due);
 	handles_take_back(&pool->registry->process->handles, &pool->handle, pool);
+	if (pool->asked_role != TARGET_INHERIT)
+		free(pool->label);
 	free(pool);
 }

@@ -265,7 +265,8 @@ bool registry_apply_users(struct registry *registry)
 
 /* --- pools -------------------------------------------------------------------------------- */
 
-struct pool *registry_find_pool(const struct database *database, const struct user *user)
+struct pool *registry_find_pool(const struct database *database, const struct user *user,
+	enum target_session asked_role)
 {
 	struct pool *of_user = TAILQ_FIRST(&user->pools);
 	struct pool *of_database = TAILQ_FIRST(&database->pools);
@@ -275,9 +276,9 @@ struct pool *registry_find_pool(const struct database *database, const struct us
 	 * the names. Walking both at once takes the time of the shorter list.
 	 */
 	while (of_user && of_database) {
-		if (of_user->database == database)
+		if (of_user->database == database && of_user->asked_role == asked_role)
 			return of_user;
-		if (of_database->user == user)
+		if (of_database->user == user && of_database->asked_role == asked_role)
 			return of_database;
 		of_user = TAILQ_NEXT(of_user, in_user);
 		of_database = TAILQ_NEXT(of_database, in_database);
@@ -285,14 +286,14 @@ struct pool *registry_find_pool(const struct database *database, const struct us
 	return NULL;
 }
 
-struct pool *registry_open_pool(
-	struct registry *registry, struct database *database, struct user *user)
+struct pool *registry_open_pool(struct registry *registry, struct database *database,
+	struct user *user, enum target_session asked_role)
 {
-	struct pool *pool = registry_find_pool(database, user);
+	struct pool *pool = registry_find_pool(database, user, asked_role);
 
 	if (pool)
 		return pool;
-	pool = pool_new(registry, database, user);
+	pool = pool_new(registry, database, user, asked_role);
 	if (!pool)
 		return NULL;
 	TAILQ_INSERT_TAIL(&registry->pools, pool, in_registry);
@@ -344,7 +345,7 @@ static bool make_console(struct registry *registry)
 		return false;
 	database->config = &console_config;
 	database->console = true;
-	registry->console_pool = registry_open_pool(registry, database, user);
+	registry->console_pool = registry_open_pool(registry, database, user, TARGET_INHERIT);
 	return registry->console_pool != NULL;
 }
 

@@ -16,9 +16,10 @@ static const struct {
 	[SERVER_CONNECTING] = {"connecting", "new", "sv_login", SERVERS_LOGIN,
 		MAY(AUTHENTICATING) | MAY(CANCELING) | MAY(CLOSED)},
 	[SERVER_AUTHENTICATING] = {"authenticating", "new", "sv_login", SERVERS_LOGIN,
-		MAY(CONNECTING) | MAY(PREPARING) | MAY(IDLE) | MAY(LISTENING) | MAY(CLOSED)},
+		MAY(CONNECTING) | MAY(PREPARING) | MAY(IDLE) | MAY(LISTENING) | MAY(WATCHING) |
+			MAY(CLOSED)},
 	[SERVER_PREPARING] = {"preparing", "new", "sv_login", SERVERS_LOGIN,
-		MAY(IDLE) | MAY(LISTENING) | MAY(CLOSED)},
+		MAY(CONNECTING) | MAY(IDLE) | MAY(LISTENING) | MAY(CLOSED)},
 	[SERVER_IDLE] = {"idle", "idle", "sv_idle", SERVERS_IDLE,
 		MAY(PAIRED) | MAY(LOOKING_UP) | MAY(STALE) | MAY(ASKING) | MAY(CLOSED)},
 	[SERVER_PAIRED] = {"paired", "active", "sv_active", SERVERS_ACTIVE,
@@ -43,6 +44,7 @@ static const struct {
 			MAY(CLOSED)},
 	[SERVER_LISTENING] = {"listening", "active", "sv_active", SERVERS_LISTENING,
 		MAY(CLOSED)},
+	[SERVER_WATCHING] = {"watching", "tested", "sv_tested", SERVERS_WATCHING, MAY(CLOSED)},
 	[SERVER_CLOSED] = {"closed", "closed", "sv_closed", SERVERS_NOWHERE, 0},
 };
 

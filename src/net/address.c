@@ -29,6 +29,27 @@ struct address address_of(const struct sockaddr *from, socklen_t length)
 	return out;
 }
 
+socklen_t address_socket(
+	const struct address *address, uint16_t port, struct sockaddr_storage *out)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)out;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+
+	memset(out, 0, sizeof(*out));
+	out->ss_family = address->family;
+	if (address->family == AF_INET) {
+		memcpy(&in->sin_addr, address->bytes, sizeof(in->sin_addr));
+		in->sin_port = htons(port);
+		return sizeof(*in);
+	}
+	if (address->family == AF_INET6) {
+		memcpy(&in6->sin6_addr, address->bytes, sizeof(in6->sin6_addr));
+		in6->sin6_port = htons(port);
+		return sizeof(*in6);
+	}
+	return 0;
+}
+
 struct address address_local(int fd)
 {
 	struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};

@@ -105,13 +105,15 @@ static void write_field(struct buffer *buffer, uint8_t code, const char *text)
 }
 
 static void write_report(struct buffer *buffer, uint8_t type, const char *severity,
-	const char *sqlstate, const char *text)
+	const char *sqlstate, const char *text, const char *detail)
 {
 	const size_t mark = writer_begin(buffer, type);
 
 	write_field(buffer, REPORT_SEVERITY, severity);
 	write_field(buffer, REPORT_SQLSTATE, sqlstate);
 	write_field(buffer, REPORT_TEXT, text);
+	if (detail && *detail)
+		write_field(buffer, REPORT_DETAIL, detail);
 	writer_byte(buffer, 0);
 	writer_end(buffer, mark);
 }
@@ -119,13 +121,19 @@ static void write_report(struct buffer *buffer, uint8_t type, const char *severi
 void writer_error(
 	struct buffer *buffer, const char *severity, const char *sqlstate, const char *text)
 {
-	write_report(buffer, PQ_ERROR_RESPONSE, severity, sqlstate, text);
+	write_report(buffer, PQ_ERROR_RESPONSE, severity, sqlstate, text, NULL);
+}
+
+void writer_error_detail(struct buffer *buffer, const char *severity, const char *sqlstate,
+	const char *text, const char *detail)
+{
+	write_report(buffer, PQ_ERROR_RESPONSE, severity, sqlstate, text, detail);
 }
 
 void writer_notice(
 	struct buffer *buffer, const char *severity, const char *sqlstate, const char *text)
 {
-	write_report(buffer, PQ_NOTICE_RESPONSE, severity, sqlstate, text);
+	write_report(buffer, PQ_NOTICE_RESPONSE, severity, sqlstate, text, NULL);
 }
 
 void writer_authentication(struct buffer *buffer, enum authentication_request request,

@@ -45,6 +45,15 @@ struct capacity_figures {
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
 	metric_client_groups, metric_capacity, metric_hosts, metric_pins, metric_unsent;
 
+/* --- admin/metrics/metric_hosts.c --------------------------------------------------------- */
+
+/* A row for each row of SHOW HOSTS. */
+struct known_host_figures {
+	int64_t up, is_primary, connections, connect_time, lag_bytes, lag_time;
+};
+
+extern const struct metric_source metric_known_hosts;
+
 /* --- admin/metrics/metric_prepared.c ------------------------------------------------------ */
 
 /* A row for each database in which statements were prepared. */

@@ -116,6 +116,7 @@ struct login {
 	struct buffer final; /* a client-final-message that waits for the helper thread */
 	/* AuthenticationSASLFinal of a client that has passed, sent with the next message. */
 	struct buffer sasl_final;
+	enum target_session asked_role; /* TARGET_INHERIT: that of the database */
 	/* Names of followed parameters that came in `options`, each with its NUL. */
 	struct buffer option_names;
 };

@@ -34,6 +34,13 @@ bool server_login_begin_replacement(struct pool *pool, const struct server_login
 bool server_login_begin_listening(struct pool *pool, const struct server_login_owner *owner);
 
 /*
+ * Start a connection to this host that is to watch it: host.watch. Returns false as
+ * server_login_begin() does.
+ */
+bool server_login_begin_watch(
+	struct pool *pool, struct host *host, const struct server_login_owner *owner);
+
+/*
  * Start a connection that only this replication client will use, in the client's pool. Returns
  * false as server_login_begin() does.
  */
@@ -52,9 +59,9 @@ void server_login_check_progress(struct server_link *server, usec_t now);
 void server_login_time_out(struct server_link *server);
 
 /*
- * The server has logged in and has executed its connect_query: hand it to the login's owner.
- * May close the server.
+ * A query of pgusher's own has ended that the server got in its login: go on. In the end the server is
+ * handed to the login's owner. May close the server, or connect it to another host.
  */
-void server_login_done(struct server_link *server);
+void server_login_query_done(struct server_link *server);
 
 #endif

@@ -43,6 +43,7 @@ struct derivation;
 struct server_login {
 	const struct server_login_owner *owner;
 	struct server_route route; /* the host that it connects to */
+	unsigned attempts; /* hosts that were given up after their answer */
 	struct address local; /* of its socket, noted in own_connection; port 0: none */
 	bool for_cancel; /* launched for a cancel request, perhaps beyond the pool's size */
 	bool tls_requested; /* SSLRequest was sent and has not been answered yet */
@@ -53,6 +54,7 @@ struct server_login {
 	struct derivation *derivation; /* of the keys for its salt; NULL: none */
 	bool scram_begun;
 	bool scram_verified; /* the server has proved that it knows the secret too */
+	bool asks_role; /* the server answers a question for its role, since it has not told it */
 	bool authenticated; /* AuthenticationOk was received */
 	/* What the server has reported. */
 	/* ParameterStatus messages of untracked parameters, as received. */
@@ -69,6 +71,9 @@ struct server_login {
  * of memory.
  */
 struct server_link *server_login_new(struct pool *pool, const struct server_login_owner *owner);
+
+/* Forget what the present host has said: the login begins anew, at another host. */
+void server_login_reset(struct server_link *server);
 
 /* Wipe and free the server's login, if it has one. The server stays. */
 void server_login_free(struct server_link *server);

@@ -16,6 +16,7 @@
 #define PGUSHER_SESSION_SERVER_SERVER_ROUTE_H
 
 #include "model/registry.h"
+#include "session/server/host_choice.h"
 
 struct server_route {
 	struct server_link *server;
@@ -23,7 +24,9 @@ struct server_route {
 	struct resolver_query query; /* while the name is looked up */
 	char *host; /* owned: name or address of the present candidate; NULL: a Unix socket */
 	usec_t share_end; /* when the next candidate is tried; 0: there is none */
-	unsigned hosts; /* of the list that were not tried yet */
+	struct host_choice choice; /* among the hosts of the list */
+	bool listed; /* it goes on to other hosts of the list */
+	unsigned hosts; /* of the list that were not tried yet: at most so many */
 	unsigned others; /* further addresses of the name that this attempt may try */
 	bool connected; /* to the present candidate */
 	bool answered; /* the server has sent something */
@@ -40,6 +43,13 @@ struct server_route {
  */
 bool server_route_begin(struct server_route *route, struct server_link *server,
 	const struct stream_handlers *handlers);
+
+/*
+ * Start connecting to this host, and to no other: to watch it. Returns false when that failed at once;
+ * the server is closed then.
+ */
+bool server_route_begin_for(struct server_route *route, struct server_link *server,
+	struct host *host, const struct stream_handlers *handlers);
 
 /*
  * Start connecting to the address of the server `other`, and to no other address: for a cancel
@@ -72,6 +82,12 @@ void server_route_lost(struct server_route *route, enum reason reason);
  * server.
  */
 void server_route_check_progress(struct server_route *route, usec_t now);
+
+/*
+ * The present candidate is not usable, for this reason: remember that of its host, or of its name if
+ * that has no address.
+ */
+void server_route_note_failure(const struct server_route *route, const char *why);
 
 /* Free what the route owns; its own memory belongs to the login. */
 void server_route_end(struct server_route *route);

@@ -22,8 +22,8 @@ void adoption_facts_secret(struct registry *registry, const char *database, cons
  * Return the pool of this database and user, which is made if there is none yet. Returns NULL
  * when there can be no such pool, or when out of memory.
  */
-struct pool *adoption_facts_pool(
-	struct registry *registry, const char *database_name, const char *user_name);
+struct pool *adoption_facts_pool(struct registry *registry, const char *database_name,
+	const char *user_name, const char *role);
 
 /* Return the time of the loop `age` microseconds ago. 0 gives 0: there is no such time. */
 usec_t adoption_facts_moment(const struct registry *registry, uint64_t age);

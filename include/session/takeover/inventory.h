@@ -51,6 +51,7 @@ enum inventory_tag {
 	INVENTORY_BINDS = 22,
 	INVENTORY_COUNTS = 23, /* of process, database, pool: see takeover/count_record */
 	INVENTORY_PEER_ID = 25, /* drawn, not configured */
+	INVENTORY_ROLE = 26, /* of a pool: the word of the role that its clients asked for */
 	INVENTORY_CLIENT_LOGINS = 24, /* three numbers, as the totals of INVENTORY_STATS */
 };
 

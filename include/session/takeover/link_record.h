@@ -50,6 +50,7 @@ struct link_record {
 	uint64_t id; /* 0: it gets a new one */
 	const char *state; /* its name */
 	const char *database, *user; /* of a server: the user of its login */
+	const char *pool_role; /* that its clients have asked for; NULL: none */
 	const char *pool_user; /* of a client: the user of its pool */
 	struct address remote;
 	uint64_t age, quiet; /* time since it connected, and since its last request */

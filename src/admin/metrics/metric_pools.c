@@ -10,7 +10,7 @@
 
 static void add_pool_labels(struct metric_samples *samples, const struct pool *pool)
 {
-	metric_samples_label(samples, "database", pool->database->name);
+	metric_samples_label(samples, "database", pool->label);
 	metric_samples_label(samples, "user", pool->user->name);
 }
 
@@ -301,7 +301,8 @@ static bool stands_before(const struct database_config *config, unsigned host)
 	for (unsigned i = 0; i < host; i++) {
 		const char *other = database_config_host(config, i, &other_length);
 
-		if (length == other_length && memcmp(name, other, length) == 0)
+		if (length == other_length && memcmp(name, other, length) == 0 &&
+			database_config_port(config, i) == database_config_port(config, host))
 			return true;
 	}
 	return false;
@@ -314,7 +315,6 @@ static void add_hosts(struct metric_samples *samples, const struct database *dat
 	char port[16], host[256];
 	bool up;
 
-	snprintf(port, sizeof(port), "%d", config->port);
 	for (unsigned i = 0; i < (hosts > 0 ? hosts : 1); i++) {
 		size_t length = 0;
 		const char *name = hosts > 0 ? database_config_host(config, i, &length) : "";
@@ -325,6 +325,7 @@ static void add_hosts(struct metric_samples *samples, const struct database *dat
 			continue;
 		figures.number = up;
 		snprintf(host, sizeof(host), "%.*s", (int)length, name);
+		snprintf(port, sizeof(port), "%u", database_config_port(config, i));
 		metric_samples_label(samples, "database", database->name);
 		metric_samples_label(samples, "host", host);
 		metric_samples_label(samples, "port", port);

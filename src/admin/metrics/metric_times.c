@@ -113,7 +113,7 @@ static void collect_latencies(struct metric_samples *samples,
 
 		if (!pool_histogram(pool, kind, &times))
 			continue;
-		metric_samples_label(samples, "database", pool->database->name);
+		metric_samples_label(samples, "database", pool->label);
 		metric_samples_label(samples, "user", pool->user->name);
 		metric_samples_add(samples, &times);
 	}

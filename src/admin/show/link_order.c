@@ -44,7 +44,7 @@ static void list_waiting(struct show_stream *show, const struct pool *pool)
 /* Lists of servers in the order of their rows; SHOW SOCKETS has none that are about cancels. */
 #define SOCKET_LISTS                                                                           \
 	SERVERS_ACTIVE, SERVERS_LISTENING, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED,         \
-		SERVERS_LOGIN
+		SERVERS_WATCHING, SERVERS_LOGIN
 
 static const enum server_list socket_lists[] = {SOCKET_LISTS};
 static const enum server_list server_lists[] = {

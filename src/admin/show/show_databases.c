@@ -5,14 +5,13 @@
 #include "admin/show/show_stream.h"
 #include "session/notify/channels.h"
 
-/* `round-robin` or `disable`; NULL unless the database has a list of hosts. */
-static const char *load_balance(const struct database *database)
+/* The word of load_balance_hosts; NULL unless the database has a list of hosts. */
+static const char *load_balance(
+	const struct database *database, const struct settings *settings)
 {
-	const struct database_config *config = database->config;
-
-	if (!config->host || !strchr(config->host, ','))
+	if (database_config_hosts(database->config) < 2)
 		return NULL;
-	return config->load_balance_hosts == LOAD_BALANCE_DISABLE ? "disable" : "round-robin";
+	return load_balance_name(database_load_balance(database, settings));
 }
 
 /* --- DATABASES ---------------------------------------------------------------------------- */
@@ -55,7 +54,7 @@ static void add_database(
 	result_text(result,
 		config->pool_mode == POOL_MODE_INHERIT ? NULL
 						       : pool_mode_name(config->pool_mode));
-	result_text(result, load_balance(database));
+	result_text(result, load_balance(database, settings));
 	result_number(result, database_max_servers(database, settings));
 	result_number(result, database->cap.servers);
 	result_number(result, database_max_clients(database, settings));
@@ -122,7 +121,7 @@ static void add_rows_of_pool(struct show_stream *show, void *object, unsigned ki
 
 	(void)kind;
 	result_begin_row(result);
-	result_text(result, pool->database->name);
+	result_text(result, pool->label);
 	result_text(result, pool->user->name);
 	result_number(result,
 		clients[CLIENT_IDLE] + clients[CLIENT_PAIRED] + clients[CLIENT_CONSOLE]);
@@ -139,7 +138,7 @@ static void add_rows_of_pool(struct show_stream *show, void *object, unsigned ki
 	result_number(result, waited / USEC_PER_SEC);
 	result_number(result, waited % USEC_PER_SEC);
 	result_text(result, pool_mode_name(pool->mode));
-	result_text(result, load_balance(pool->database));
+	result_text(result, load_balance(pool->database, show->registry->process->settings));
 	result_end_row(result);
 }
 

@@ -92,7 +92,7 @@ static void add_rows_of_pool(struct show_stream *show, const struct pool *pool)
 	struct latency_sum sum = {0};
 
 	add_pool(&sum, pool);
-	add_kinds(&show->result, pool->database->name, pool->user->name, &sum);
+	add_kinds(&show->result, pool->label, pool->user->name, &sum);
 }
 
 static void add_rows_of_latency(struct show_stream *show, void *object, unsigned kind)
@@ -166,7 +166,7 @@ static void add_rows_of_errors(struct show_stream *show, void *object, unsigned 
 		if (pool->errors[i] == 0)
 			continue;
 		result_begin_row(result);
-		result_text(result, pool->database->name);
+		result_text(result, pool->label);
 		result_text(result, pool->user->name);
 		result_text(result, sqlstate_classes[i]);
 		result_count(result, pool->errors[i]);

@@ -47,7 +47,7 @@ static void add_row(struct show_stream *show, void *object, unsigned kind)
 	if (channel->subscribers == 0)
 		return;
 	result_begin_row(result);
-	result_text(result, pool->database->name);
+	result_text(result, pool->label);
 	result_text(result, pool->user->name);
 	result_text(result, channel->name);
 	result_count(result, channel->subscribers);

@@ -37,7 +37,7 @@ static void add_row(struct show_stream *show, void *object, unsigned kind)
 	if (!server->pins || !client)
 		return;
 	result_begin_row(result);
-	result_text(result, pool->database->name);
+	result_text(result, pool->label);
 	result_text(result, pool->user->name);
 	add_handle(result, client);
 	add_handle(result, &server->link);

@@ -21,7 +21,7 @@ static void add_row(struct show_stream *show, void *object, unsigned kind)
 
 	(void)kind;
 	result_begin_row(result);
-	result_text(result, pool->database->name);
+	result_text(result, pool->label);
 	result_text(result, pool->user->name);
 	result_count(result, pool->client_count[CLIENT_WAITING]);
 	result_count(result, (uint64_t)pool_max_waiters(pool));

@@ -11,6 +11,7 @@ const char *const server_closing_labels[SERVER_CLOSINGS] = {
 	[SERVER_CLOSED_CLIENT_GONE] = "client_gone",
 	[SERVER_CLOSED_RELOAD] = "reload",
 	[SERVER_CLOSED_DNS] = "dns",
+	[SERVER_CLOSED_ROLE] = "role",
 	[SERVER_CLOSED_RECONNECT] = "reconnect",
 	[SERVER_CLOSED_KILL] = "kill",
 	[SERVER_CLOSED_CHECK_FAILED] = "check_failed",

@@ -116,6 +116,7 @@ bool reason_is_server_error(enum reason reason)
 	case SERVER_CLOSED_IDLE:
 	case SERVER_CLOSED_CLIENT_GONE:
 	case SERVER_CLOSED_RELOAD:
+	case SERVER_CLOSED_ROLE:
 	case SERVER_CLOSED_RECONNECT:
 	case SERVER_CLOSED_KILL:
 	case SERVER_CLOSED_SHUTDOWN:

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/host/host_items.h"
 #include "model/link_walk.h"
 #include "model/registry.h"
 #include "model/statistics/client_group.h"
@@ -34,6 +35,22 @@ static void log_closing(struct link *link, const struct failure *why)
 
 /* --- clients ------------------------------------------------------------------------------ */
 
+/* Clients that have waited in vain are told what the hosts of their database have said. */
+static void write_last_error(
+	const struct client_link *client, const struct failure *why, struct buffer *message)
+{
+	struct buffer detail = {0};
+
+	if (client->link.pool && client->link.pool->failing &&
+		(why->reason == REASON_QUERY_WAIT_TIMEOUT ||
+			why->reason == REASON_CLIENT_LOGIN_TIMEOUT_SERVER_DOWN))
+		host_items_explain(client->link.pool, &detail);
+	buffer_append(&detail, "", 1);
+	writer_error_detail(
+		message, "FATAL", why->sqlstate, why->text, (const char *)detail.data);
+	buffer_free(&detail);
+}
+
 /*
  * Send a last ErrorResponse, and receive what the client has sent and was not read yet: closing
  * a socket with unread bytes would reset the connection, and the client would lose the message.
@@ -57,7 +74,7 @@ static void send_last_error(struct client_link *client, const struct failure *wh
 	if (!registry->close_events->before_error(client))
 		return;
 	buffer_init(&message);
-	writer_error(&message, "FATAL", why->sqlstate, why->text);
+	write_last_error(client, why, &message);
 	if (!message.failed &&
 		stream_send_bytes(stream, message.data, message.length) == STREAM_SENT_ALL)
 		stream_receive(stream, registry->loop->receive, LOOP_RECEIVE_HEADROOM);
@@ -224,7 +241,7 @@ void server_close(struct server_link *server, const struct failure *why)
 	counters_server_closed(server, state, why, client && !query_unsent);
 	log_closing(link, why);
 	if ((server_is_connected(server) || state == SERVER_PREPARING ||
-		    state == SERVER_LISTENING) &&
+		    state == SERVER_LISTENING || state == SERVER_WATCHING) &&
 		!reason_breaks_connection(why->reason))
 		send_terminate(server, why);
 	server_enter(server, SERVER_CLOSED);
@@ -236,15 +253,11 @@ void server_close(struct server_link *server, const struct failure *why)
 	parameters_unref(server->sync_target);
 	link->parameters = server->sync_target = NULL;
 	requests_clear(&server->requests);
-	backends_remove(server);
-	if (server->cancel_key) {
-		explicit_bzero(server->cancel_key, server->cancel_key_length);
-		free(server->cancel_key);
-		server->cancel_key = NULL;
-	}
+	server_drop_key(server);
 	cap_give_server(pool);
 	loop_defer(pool->registry->loop, &link->ending, free_server);
 	events->server_closed(server, state, why);
+	host_use(server, NULL);
 	pool_needs_work(pool);
 	if (query_unsent)
 		events->query_unsent(client, why);

@@ -80,7 +80,9 @@ void admission_begin(struct client_link *client)
 		return;
 	}
 	user = registry_server_user(registry, client->database, client->user);
-	client->link.pool = user ? registry_open_pool(registry, client->database, user) : NULL;
+	client->link.pool = user ? registry_open_pool(registry, client->database, user,
+					   client->login->asked_role)
+				 : NULL;
 	if (!client->link.pool) {
 		client_close_for(client, REASON_NO_MEMORY);
 		return;

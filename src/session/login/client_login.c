@@ -140,7 +140,8 @@ static struct credential *choose_credential(
 	struct pool *pool = NULL;
 
 	if (client->database && !client->database->config->user)
-		pool = registry_find_pool(client->database, client->user);
+		pool = registry_find_pool(
+			client->database, client->user, client->login->asked_role);
 	if (!pool || !pool->credential)
 		return credential_ref(fetched);
 	if (!credential_equal(pool->credential, fetched))

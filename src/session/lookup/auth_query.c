@@ -73,7 +73,7 @@ static struct pool *find_pool(struct client_link *client)
 	user = registry_open_user(
 		registry, auth_query_user(registry, client->database->config));
 	if (user)
-		pool = registry_open_pool(registry, target, user);
+		pool = registry_open_pool(registry, target, user, TARGET_INHERIT);
 	if (!pool)
 		client_close_for(client, REASON_NO_MEMORY);
 	return pool;

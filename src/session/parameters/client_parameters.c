@@ -83,6 +83,13 @@ static const char *present_name(const char *name)
 	return strcasecmp(name, "vacuum_mem") == 0 ? "maintenance_work_mem" : name;
 }
 
+/* The client asks for servers of a role: its pool is another one. */
+static bool is_asked_role(const char *name, bool in_options)
+{
+	return strcasecmp(name, "pgusher.target_session_attrs") == 0 ||
+		(in_options && strcasecmp(name, "target_session_attrs") == 0);
+}
+
 /* Add one parameter of the startup message to the draft. */
 static enum drafted take_setting(struct client_link *client, struct parameter_draft *draft,
 	const char *name, const char *value, bool in_options)
@@ -93,6 +100,9 @@ static enum drafted take_setting(struct client_link *client, struct parameter_dr
 	if (index >= 0)
 		return parameter_draft_track(draft, (unsigned)index, value) ? DRAFTED
 									    : DRAFTED_NO_MEMORY;
+	if (is_asked_role(name, in_options))
+		return target_session_of(value, &client->login->asked_role) ? DRAFTED
+									    : DRAFTED_NOT;
 	if (is_ignored(registry, name, in_options))
 		return DRAFTED;
 	if (!may_follow(registry, name))

@@ -15,7 +15,7 @@ static bool is_cautious(const struct pool *pool)
 bool login_concurrency_allows(const struct pool *pool)
 {
 	const int most = pool->registry->process->settings->server_login_concurrency;
-	const unsigned running = pool->server_count[SERVERS_LOGIN];
+	const unsigned running = pool_logins(pool);
 
 	if (running == 0)
 		return true;
@@ -25,7 +25,7 @@ bool login_concurrency_allows(const struct pool *pool)
 /* Not for a replication client, which has it for itself, nor to listen or for a cancel request. */
 static bool is_for_clients(const struct server_link *server)
 {
-	return !server->replication && !server->listens && server->login &&
+	return !server->replication && !server->listens && !server->watches && server->login &&
 		!server->login->for_cancel;
 }
 

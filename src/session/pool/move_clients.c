@@ -36,7 +36,8 @@ void move_clients_one(struct client_link *client)
 
 	if (!user || user == client->link.pool->user)
 		return;
-	pool = registry_open_pool(registry, client->database, user);
+	pool = registry_open_pool(
+		registry, client->database, user, client->link.pool->asked_role);
 	if (!pool)
 		return;
 	/* The server that is logging in for the client uses the old user. */

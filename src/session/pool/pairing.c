@@ -13,6 +13,7 @@
 #include "session/pool/move_clients.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
+#include "session/server/host_role.h"
 
 struct server_link *pairing_next_idle(struct pool *pool)
 {
@@ -81,7 +82,7 @@ bool pairing_sync(struct client_link *client, struct server_link *server)
 /* Returns how many waiting clients will get a server of their own, by the limits of servers. */
 static unsigned servers_to_come(const struct pool *pool)
 {
-	const unsigned servers = pool_servers(pool), login = pool->server_count[SERVERS_LOGIN];
+	const unsigned servers = pool_servers(pool), login = pool_logins(pool);
 	const int size = pool_size(pool);
 
 	if (pool_is_paused(pool))
@@ -115,11 +116,14 @@ void pairing_wait(struct client_link *client)
 	pool_needs_work(pool);
 }
 
-/* Returns true if no server is up and the last attempt to launch one failed. */
+/*
+ * Returns true if no server is up and the last attempt to launch one failed. Where a database has
+ * several hosts, or asks for a role, clients wait for a host instead, unless it has refused the login.
+ */
 static bool is_hopeless(const struct pool *pool)
 {
-	return pool->failing && !pool->wanting &&
-		pool_servers(pool) == pool->server_count[SERVERS_LOGIN] &&
+	return pool->failing && !pool->wanting && (pool->refused || !host_role_matters(pool)) &&
+		pool_servers(pool) == pool_logins(pool) &&
 		!login_concurrency_is_undecided(pool);
 }
 

@@ -54,7 +54,9 @@ static inline void make_available(struct server_link *server, const struct setti
 
 static bool needs_check(const struct settings *settings)
 {
-	return settings->server_check_delay == 0 && settings->server_check_query[0] != '\0';
+	return settings->server_check_delay == 0 &&
+		(settings->server_check_query[0] != '\0' ||
+			settings->server_check_role == ROLE_CHECK_ALWAYS);
 }
 
 /* If servers are checked before each use, check this one when a client next needs it. */
@@ -72,6 +74,13 @@ static inline void mark_for_check(struct server_link *server, const struct setti
 static inline bool has_state_left(const struct server_link *server)
 {
 	return server->suspected || server->pins || server->changes_known;
+}
+
+/* The server is asked for its role when a client next needs it. */
+static void mark_for_role_check(struct server_link *server)
+{
+	server_enter(server, SERVER_STALE);
+	pool_needs_work(server->link.pool);
 }
 
 /*
@@ -101,20 +110,40 @@ static void forget_state(struct server_link *server)
 	buffer_free(&server->changes);
 }
 
-static inline void reset(struct server_link *server, const struct settings *settings)
+static inline bool has_reset_query(
+	const struct server_link *server, const struct settings *settings)
 {
-	if (has_state_left(server)) {
-		discard_all(server);
-		return;
-	}
-	if (settings->server_reset_query[0] == '\0' ||
-		(!settings->server_reset_query_always &&
-			server->link.pool->mode != POOL_MODE_SESSION)) {
-		mark_for_check(server, settings);
-		return;
-	}
+	return settings->server_reset_query[0] != '\0' &&
+		(settings->server_reset_query_always ||
+			server->link.pool->mode == POOL_MODE_SESSION);
+}
+
+static void run_reset_query(struct server_link *server, const struct settings *settings)
+{
 	server_enter(server, SERVER_RESETTING);
 	own_query_send(server, settings->server_reset_query);
+}
+
+/* A function of its own, so that all of what is unusual is tested by one instruction. */
+static __attribute__((noinline)) void reset_unusual(
+	struct server_link *server, const struct settings *settings)
+{
+	if (has_state_left(server))
+		discard_all(server);
+	else if (has_reset_query(server, settings))
+		run_reset_query(server, settings);
+	else
+		mark_for_role_check(server);
+}
+
+static inline void reset(struct server_link *server, const struct settings *settings)
+{
+	if (has_state_left(server) || server->role_doubted)
+		reset_unusual(server, settings);
+	else if (has_reset_query(server, settings))
+		run_reset_query(server, settings);
+	else
+		mark_for_check(server, settings);
 }
 
 /* Returns true if the server was closed, because another pool is to have its place. */
@@ -157,11 +186,20 @@ void return_to_pool(struct server_link *server)
 		server->drained = false;
 		forget_state(server);
 		counters_reset(server, RESET_OK);
-		mark_for_check(server, settings);
+		if (server->role_doubted)
+			mark_for_role_check(server);
+		else
+			mark_for_check(server, settings);
 		break;
 	case SERVER_CHECKING:
 		counters_host(server, true);
-		make_available(server, settings);
+		/* The doubt may have come after the question. */
+		if (server->role_doubted) {
+			server_enter(server, SERVER_IDLE);
+			mark_for_role_check(server);
+		} else {
+			make_available(server, settings);
+		}
 		break;
 	case SERVER_STALE:
 	case SERVER_IDLE:
@@ -172,6 +210,7 @@ void return_to_pool(struct server_link *server)
 	case SERVER_PREPARING:
 	case SERVER_CANCELING:
 	case SERVER_LISTENING:
+	case SERVER_WATCHING:
 	case SERVER_CLOSED:
 	case SERVER_STATES:
 		break;

@@ -11,9 +11,11 @@
 #include "session/notify/handoff.h"
 #include "session/notify/listening_server.h"
 #include "session/pool/draining.h"
+#include "session/pool/host_watch.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
+#include "session/server/host_role.h"
 #include "session/server/server_failure.h"
 #include "session/state/functions.h"
 #include "session/state/pins.h"
@@ -65,6 +67,8 @@ static void server_closed(
 	if (held)
 		client_close_for(held, REASON_SESSION_STATE_UNKNOWN);
 	listening_server_closed(server, state, why);
+	host_watch_closed(server, state, why);
+	host_role_connection_ended(server, state, why);
 }
 
 static void query_unsent(struct client_link *client, const struct failure *why)
@@ -121,6 +125,7 @@ static const struct link_rules link_rules = {
 			[SERVER_CANCELING] = relay_unused_server,
 			[SERVER_ASKING] = relay_unused_server,
 			[SERVER_LISTENING] = relay_listening_server,
+			[SERVER_WATCHING] = relay_probed_server,
 			[SERVER_CLOSED] = relay_unused_server,
 		},
 	.server_tasks =
@@ -129,6 +134,7 @@ static const struct link_rules link_rules = {
 			[SERVER_TASK_OWN_QUERY] = relay_own_server,
 			[SERVER_TASK_QUESTION] = relay_asked_server,
 			[SERVER_TASK_HANDOFF] = relay_handoff_server,
+			[SERVER_TASK_PROBE] = relay_probed_server,
 			[SERVER_TASK_FUNCTIONS] = relay_functions_server,
 			[SERVER_TASK_SYNC_ALONE] = relay_syncing_server,
 			[SERVER_TASK_SYNC_GATHERED] = relay_syncing_server,

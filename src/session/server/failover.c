@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "session/server/host_role.h"
+
 /*
  * Clients can cause the error often: by writing in transactions that they began as read-only.
  */
@@ -42,7 +44,8 @@ static unsigned retire_moved(struct pool *pool, const char *name, const struct a
 	while ((link = pool_walk_next(&walk)) != NULL) {
 		struct server_link *server = server_of(link);
 
-		if (server->close_needed || !is_at(server, old) || !has_host(server, name))
+		if (server->close_needed || server->watches || !is_at(server, old) ||
+			!has_host(server, name))
 			continue;
 		server_retire(server, SERVER_CLOSED_DNS);
 		count++;
@@ -61,6 +64,7 @@ void failover_host_moved(
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		count += retire_moved(pool, name, &address);
+	hosts_leave(&registry->process->hosts, name, &address);
 	if (count > 0)
 		log_write(LEVEL_LOG, "%s is no longer at %s, connections to be retired: %u",
 			name, address_host(&address, text), count);
@@ -78,6 +82,19 @@ static void forget_hosts(const struct registry *registry, const struct database_
 	}
 }
 
+/* A host that is known as a standby is not the primary any more, or never was: use it last. */
+static void ask_for_primary(struct server_link *server)
+{
+	struct database *database = server->link.pool->database;
+
+	if (!database->wants_primary)
+		link_log(&server->link, LEVEL_LOG,
+			"host %s:%u is a standby and refuses to write, looking for the primary",
+			server->at->name, server->at->port);
+	database->wants_primary = true;
+	host_role_retire(database);
+}
+
 void failover_server_is_read_only(struct server_link *server)
 {
 	const struct registry *registry = link_registry(&server->link);
@@ -85,8 +102,17 @@ void failover_server_is_read_only(struct server_link *server)
 	const usec_t now = loop_now(registry->loop);
 	struct pool *pool;
 
-	if (!registry->process->settings->server_failover_check ||
-		now < database->failover_pause)
+	if (!registry->process->settings->server_failover_check)
+		return;
+	if (server->at && host_role_matters(server->link.pool)) {
+		/* If its host is read-only, the answer retires servers; if the transaction is, none. */
+		if (server->at->role != HOST_ROLE_STANDBY)
+			host_role_doubt(server);
+		else if (pool_target_session(server->link.pool) == TARGET_ANY)
+			ask_for_primary(server);
+		return;
+	}
+	if (now < database->failover_pause)
 		return;
 	database->failover_pause = now + PAUSE;
 	link_log(

@@ -5,6 +5,7 @@
 
 #include "model/statistics/reason_facts.h"
 #include "session/link/close.h"
+#include "session/server/host_role.h"
 #include "session/server/server_login_state.h"
 #include "wire/report.h"
 
@@ -72,16 +73,33 @@ static bool concerns_client_only(
 	return server->replication && state != SERVER_CONNECTING && !is_starting(why);
 }
 
+/*
+ * A host that refuses a login lives, but for a server that is starting or shutting down. One that has
+ * answered to the request for TLS only, and hangs then, does not.
+ */
+static void note_for_host(struct server_link *server, const struct failure *why, bool answered)
+{
+	if (!answered || is_starting(why) || why->reason == REASON_CONNECT_TIMEOUT ||
+		reason_breaks_connection(why->reason))
+		server_route_note_failure(&server->login->route, why->text);
+	else
+		host_role_lives(server, 0);
+}
+
 void server_failure_finish(struct server_link *server, enum server_state state,
 	const struct failure *why, struct client_link *client)
 {
 	const struct server_login_owner *owner = server->login ? server->login->owner : NULL;
 	const bool tls_failed = server->login && server->login->tls_failed;
 	const bool refused = server->login && server->login->refused;
+	const bool answered = server->login && server->login->route.answered;
 	const bool is_short = server->login && server->login->route.short_of_resources;
 	const bool wrong_secret = server->login && server->login->wrong_secret;
 	const struct failure wrong = failure_of(REASON_SERVER_WRONG_PASSWORD_TYPE);
 
+	if (server->login && owner && state <= SERVER_PREPARING &&
+		reason_fails_login(why->reason))
+		note_for_host(server, why, answered);
 	server_login_free(server);
 	if (!owner || state > SERVER_PREPARING || !reason_fails_login(why->reason))
 		return;
@@ -93,6 +111,8 @@ void server_failure_finish(struct server_link *server, enum server_state state,
 	}
 	if (!is_short)
 		counters_host(server, false);
+	if (server->watches)
+		return;
 	server->link.pool->wanting = is_short;
 	server->link.pool->last_launch = server->link.connect_time;
 	if (wrong_secret)

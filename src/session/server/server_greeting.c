@@ -17,7 +17,8 @@ void server_greeting_start_up(struct server_link *server)
 		{"client_encoding", config->client_encoding},
 		{"datestyle", config->datestyle},
 		{"timezone", config->timezone},
-		{"application_name", config->application_name},
+		{"application_name",
+			server->watches ? "pgusher host watch" : config->application_name},
 	};
 	struct buffer message;
 	size_t mark;

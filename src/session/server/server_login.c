@@ -10,6 +10,8 @@
 #include "session/notify/listening_server.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
+#include "session/server/host_probe.h"
+#include "session/server/host_role.h"
 #include "session/server/own_connection.h"
 #include "session/server/server_authentication.h"
 #include "session/server/server_failure.h"
@@ -67,6 +69,19 @@ bool server_login_begin_listening(struct pool *pool, const struct server_login_o
 	return server_route_begin(&server->login->route, server, &login_handlers);
 }
 
+bool server_login_begin_watch(
+	struct pool *pool, struct host *host, const struct server_login_owner *owner)
+{
+	struct server_link *server = server_login_new(pool, owner);
+
+	if (!server)
+		return false;
+	server->watches = true;
+	pool->watch_logins++;
+	host->watch = server;
+	return server_route_begin_for(&server->login->route, server, host, &login_handlers);
+}
+
 bool server_login_begin_replication(
 	struct client_link *client, const struct server_login_owner *owner)
 {
@@ -102,6 +117,8 @@ static void finish(struct server_link *server, struct buffer *head)
 {
 	const struct server_login_owner *owner = server->login->owner;
 
+	/* Not as a server that has logged in: it may be retired, and would be closed. */
+	host_role_lives(server, loop_now(server->link.stream.loop) - server->link.connect_time);
 	server_login_free(server);
 	counters_connected(server, CONNECT_OK);
 	counters_host(server, true);
@@ -124,10 +141,15 @@ static void finish_replication(struct server_link *server)
 	buffer_free(&head);
 }
 
-void server_login_done(struct server_link *server)
+/* The server has logged in and has executed its connect_query: hand it to the login's owner. */
+static void end_login(struct server_link *server)
 {
 	struct pool *pool = server->link.pool;
 
+	if (server->watches) {
+		finish(server, NULL);
+		return;
+	}
 	pool->login_at = loop_now(pool->registry->loop);
 	pool->login_time = pool->login_at - server->link.connect_time;
 
@@ -151,27 +173,78 @@ void server_login_done(struct server_link *server)
 
 /* --- messages of a server that logs in ---------------------------------------------------- */
 
-/* A physical replication session cannot execute SQL. */
+/* A physical replication session cannot execute SQL. What watches a host needs nothing of it. */
 static const char *connect_query(const struct server_link *server)
 {
-	if (server->replication == REPLICATION_PHYSICAL)
+	if (server->replication == REPLICATION_PHYSICAL || server->watches)
 		return NULL;
 	return server->link.pool->database->config->connect_query;
 }
 
-static void on_ready(struct server_link *server, const uint8_t *body, size_t length)
+/* The role of its host is not what the pool asks for: go on to another one, if there is one. */
+static bool has_wrong_role(const struct server_link *server)
+{
+	return !server->login->route.choice.takes_any && host_role_refuses(server);
+}
+
+static void try_other_role(struct server_link *server)
+{
+	struct host_choice *choice = &server->login->route.choice;
+
+	host_role_lives(server, 0);
+	choice->role_refused =
+		choice->role_refused || host_role_is_preference(server->link.pool);
+	choice->answered = true;
+	server_login_reset(server);
+	server_route_next(&server->login->route, REASON_SERVER_ROLE);
+}
+
+/* The next message is the answer to a query of pgusher's own. */
+static void begin_preparing(struct server_link *server)
+{
+	if (server->link.state == SERVER_PREPARING)
+		return;
+	server_enter(server, SERVER_PREPARING);
+	stream_set_handlers(&server->link.stream, server->login->owner->session);
+}
+
+/* Its role is as well known as it can be. */
+static void take_role(struct server_link *server)
 {
 	const char *query = connect_query(server);
 
-	if (!server->login->authenticated || length != 1 || body[0] != 'I') {
-		server_close_for(server, REASON_BAD_PKT_HEADER);
+	host_role_logged_in(server);
+	if (has_wrong_role(server)) {
+		try_other_role(server);
 	} else if (query) {
-		server_enter(server, SERVER_PREPARING);
-		stream_set_handlers(&server->link.stream, server->login->owner->session);
+		begin_preparing(server);
 		own_query_send(server, query);
 	} else {
-		server_login_done(server);
+		end_login(server);
 	}
+}
+
+static void on_ready(struct server_link *server, const uint8_t *body, size_t length)
+{
+	if (!server->login->authenticated || length != 1 || body[0] != 'I') {
+		server_close_for(server, REASON_BAD_PKT_HEADER);
+	} else if (host_role_must_ask(server)) {
+		server->login->asks_role = true;
+		begin_preparing(server);
+		host_probe_send(server);
+	} else {
+		take_role(server);
+	}
+}
+
+void server_login_query_done(struct server_link *server)
+{
+	if (!server->login->asks_role) {
+		end_login(server);
+		return;
+	}
+	server->login->asks_role = false;
+	take_role(server);
 }
 
 static void on_message(
@@ -212,12 +285,16 @@ static void run(struct server_link *server, const uint8_t *data, size_t length)
 {
 	struct frame frame;
 	enum frame_result found = FRAME_SHORT;
+	const unsigned attempt = server->login->attempts;
 
 	while (server->link.state <= SERVER_AUTHENTICATING && length > 0) {
 		found = frame_peek(data, length, MESSAGE_MAX, &frame);
 		if (found != FRAME_WHOLE)
 			break;
 		on_message(server, data, &frame);
+		/* The rest comes from a host that was given up. */
+		if (server->login && server->login->attempts != attempt)
+			return;
 		data += frame.total;
 		length -= frame.total;
 	}
@@ -303,7 +380,7 @@ static void on_connected(struct stream *stream, int error)
 	local = address_local(stream->fd);
 	log_connected(server, &local);
 	own_connection_note(server, &local);
-	if (server->login->owner->connected(server))
+	if (!server->watches && server->login->owner->connected(server))
 		return;
 	/*
 	 * The cancel request for which the connection was launched has been served by another

@@ -39,6 +39,30 @@ struct server_link *server_login_new(struct pool *pool, const struct server_logi
 	return server;
 }
 
+void server_login_reset(struct server_link *server)
+{
+	struct server_login *login = server->login;
+
+	login->attempts++;
+	own_connection_forget(server);
+	derivation_abandon(login->derivation);
+	login->derivation = NULL;
+	scram_client_free(&login->scram);
+	explicit_bzero(&login->scram, sizeof(login->scram));
+	login->end_point_length = 0;
+	login->scram_begun = login->scram_verified = login->authenticated = false;
+	login->asks_role = false;
+	login->tls_requested = login->tls_failed = login->wrong_secret = login->refused = false;
+	buffer_clear(&login->untracked);
+	login->reported = 0;
+	server->role = HOST_ROLE_UNKNOWN;
+	server->read_only = false;
+	link_take_parameters(
+		&server->link, parameters_empty(link_registry(&server->link)->parameters));
+	server_drop_key(server);
+	link_drop_held(&server->link);
+}
+
 void server_login_free(struct server_link *server)
 {
 	struct server_login *login = server->login;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/server/server_route.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/un.h>
 
 #include "config/tcp_settings.h"
+#include "model/host/host_items.h"
 #include "session/link/close.h"
 
 /* Until the next attempt at a Unix socket with a full queue. */
@@ -19,6 +21,11 @@
 static const struct database_config *config_of(const struct server_route *route)
 {
 	return route->server->link.pool->database->config;
+}
+
+static uint16_t port_of(const struct server_route *route)
+{
+	return database_config_port(config_of(route), route->server->host);
 }
 
 static const struct settings *settings_of(const struct server_route *route)
@@ -130,6 +137,31 @@ static bool connect_now(struct server_route *route)
 	return false;
 }
 
+/* Begin at the address of which it is the turn. Returns false if none of the name is to be tried. */
+static bool use_address(struct server_route *route, const struct sockaddr *turn, uint16_t port)
+{
+	struct server_link *server = route->server;
+	const struct sockaddr *address;
+	socklen_t length;
+	struct host *host = host_items_name(server->link.pool, server->host);
+
+	if (host)
+		host_answered(host, 0);
+	host = host_choice_address(&route->choice, server->link.pool, turn, &address, &length);
+	host_use(server, host);
+	if (!host) {
+		route->others = 0;
+		return false;
+	}
+	memcpy(&server->where, address, length);
+	server->where_length = length;
+	if (address->sa_family == AF_INET)
+		((struct sockaddr_in *)&server->where)->sin_port = htons(port);
+	else
+		((struct sockaddr_in6 *)&server->where)->sin6_port = htons(port);
+	return true;
+}
+
 static void on_resolved(struct resolver_query *query, const struct sockaddr *address,
 	socklen_t length, int status)
 {
@@ -137,6 +169,7 @@ static void on_resolved(struct resolver_query *query, const struct sockaddr *add
 		(struct server_route *)((char *)query - offsetof(struct server_route, query));
 	struct server_link *server = route->server;
 
+	(void)length;
 	if (status != RESOLVER_FOUND) {
 		route->others = 0;
 		/* Log parsers know a host without an address by this line. */
@@ -148,9 +181,7 @@ static void on_resolved(struct resolver_query *query, const struct sockaddr *add
 	if (!route->resolved)
 		route->others = query->others;
 	route->resolved = true;
-	memcpy(&server->where, address, length);
-	server->where_length = length;
-	if (!connect_now(route))
+	if (!use_address(route, address, query->port) || !connect_now(route))
 		server_route_next(route, REASON_CONNECT_FAILED);
 }
 
@@ -159,14 +190,13 @@ static void ask_for_address(struct server_route *route)
 	set_share(route);
 	route->server->where_length = 0;
 	resolver_ask(link_registry(&route->server->link)->resolver, &route->query, route->host,
-		config_of(route)->port, on_resolved);
+		port_of(route), on_resolved);
 }
 
 /* --- hosts -------------------------------------------------------------------------------- */
 
-static bool set_unix_address(struct server_link *server, const char *directory)
+static bool set_unix_path(struct server_link *server, const char *directory, unsigned port)
 {
-	const unsigned port = server->link.pool->database->config->port;
 	char path[DATABASE_HOST_LIMIT + 32];
 
 	snprintf(path, sizeof(path), "%s/.s.PGSQL.%u", directory, port);
@@ -175,34 +205,12 @@ static bool set_unix_address(struct server_link *server, const char *directory)
 	return server->where_length > 0;
 }
 
-/*
- * The index of the first host of a login. Without load balancing it stays the same until an
- * attempt fails.
- */
-static unsigned first_index(struct server_route *route, unsigned count)
+static bool set_unix_address(struct server_link *server, const char *directory)
 {
-	struct pool *pool = route->server->link.pool;
+	const struct database_config *config = server->link.pool->database->config;
 
-	if (config_of(route)->load_balance_hosts == LOAD_BALANCE_ROUND_ROBIN)
-		return pool->next_host++ % count;
-	if (pool->failing)
-		pool->next_host++;
-	return pool->next_host % count;
-}
-
-/*
- * The index of the next host of a login: the one behind its last host, so that it tries every
- * host once. The pool's counter advances too, unless other logins have advanced it meanwhile.
- */
-static unsigned following_index(struct server_route *route, unsigned count)
-{
-	struct pool *pool = route->server->link.pool;
-	const unsigned last = route->server->host, next = (last + 1) % count;
-	const bool balanced = config_of(route)->load_balance_hosts == LOAD_BALANCE_ROUND_ROBIN;
-
-	if (pool->next_host % count == (balanced ? next : last))
-		pool->next_host++;
-	return next;
+	return set_unix_path(server, directory,
+		database_config_port(config, config->host ? server->host : 0));
 }
 
 /* Returns false and the reason when the host cannot even be tried. */
@@ -211,26 +219,27 @@ static bool try_host(struct server_route *route, const char *host, enum reason *
 	struct server_link *server = route->server;
 
 	*reason = REASON_CONNECT_FAILED;
-	if (host[0] == '/' || host[0] == '@')
+	if (host[0] == '/' || host[0] == '@') {
+		host_use(server, host_items_of_server(server));
 		return set_unix_address(server, host) && connect_now(route);
+	}
 	route->host = strdup(host);
 	if (!route->host) {
 		*reason = REASON_NO_MEMORY;
 		return false;
 	}
-	server->where_length = resolver_literal(host, config_of(route)->port, &server->where);
-	if (server->where_length > 0)
+	server->where_length = resolver_literal(host, port_of(route), &server->where);
+	if (server->where_length > 0) {
+		host_use(server, host_items_of_server(server));
 		return connect_now(route);
+	}
 	route->resolved = false;
 	ask_for_address(route);
 	return true;
 }
 
-static bool try_listed_host(struct server_route *route, bool first, enum reason *reason)
+static bool try_listed_host(struct server_route *route, unsigned index, enum reason *reason)
 {
-	const unsigned count = database_config_hosts(config_of(route));
-	const unsigned index =
-		first ? first_index(route, count) : following_index(route, count);
 	size_t length;
 	const char *start = database_config_host(config_of(route), index, &length);
 	char host[DATABASE_HOST_LIMIT + 1];
@@ -249,12 +258,30 @@ static void stop_waiting(struct server_route *route)
 	route->queue_full = false;
 }
 
-/* Close the present candidate's connection or look-up, and count its failure. */
-static void drop_candidate(struct server_route *route)
+void server_route_note_failure(const struct server_route *route, const char *why)
 {
+	struct server_link *server = route->server;
+	const struct registry *registry = link_registry(&server->link);
+	struct host *host = server->at;
+
+	if (!host && route->host && !route->resolved)
+		host = host_items_name(server->link.pool, server->host);
+	if (host && !route->short_of_resources)
+		host_failed(host, why, loop_now(registry->loop), &registry->loop->random);
+}
+
+/* Close the present candidate's connection or look-up, and count its failure. */
+static void drop_candidate(struct server_route *route, enum reason reason)
+{
+	const struct failure why = failure_of(reason);
+
 	stop_waiting(route);
-	if (route->tried && !route->short_of_resources)
+	if (route->tried && !route->short_of_resources && !route->answered) {
 		counters_host(route->server, false);
+		server_route_note_failure(route, why.text);
+	}
+	host_use(route->server, NULL);
+	route->answered = false;
 	resolver_cancel(&route->query);
 	stream_close(&route->server->link.stream);
 	route->share_end = 0;
@@ -265,13 +292,30 @@ static void drop_candidate(struct server_route *route)
 		server_enter(route->server, SERVER_CONNECTING);
 }
 
+/* Returns the next host of the list, or -1. */
+static int next_host(struct server_route *route)
+{
+	struct pool *pool = route->server->link.pool;
+	int index = host_choice_next(&route->choice, pool);
+
+	if (index < 0 && host_choice_again(&route->choice)) {
+		route->hosts = database_config_hosts(config_of(route));
+		index = host_choice_next(&route->choice, pool);
+	}
+	return index;
+}
+
 bool server_route_next(struct server_route *route, enum reason reason)
 {
-	while (route->others > 0 || route->hosts > 0) {
-		const bool first = config_of(route)->host &&
-			route->hosts == database_config_hosts(config_of(route));
+	while (route->others > 0 || route->listed) {
+		int index = -1;
 
-		drop_candidate(route);
+		if (route->others == 0) {
+			index = next_host(route);
+			if (index < 0)
+				break;
+		}
+		drop_candidate(route, reason);
 		if (route->others > 0) {
 			route->others--;
 			ask_for_address(route);
@@ -279,8 +323,9 @@ bool server_route_next(struct server_route *route, enum reason reason)
 		}
 		free(route->host);
 		route->host = NULL;
+		route->resolved = false;
 		route->hosts--;
-		if (try_listed_host(route, first, &reason))
+		if (try_listed_host(route, (unsigned)index, &reason))
 			return true;
 	}
 	server_close_for(route->server, reason);
@@ -320,8 +365,31 @@ bool server_route_begin(struct server_route *route, struct server_link *server,
 	route->handlers = handlers;
 	if (!config_of(route)->host)
 		return begin_at_unix_socket(route);
+	route->listed = true;
 	route->hosts = database_config_hosts(config_of(route));
 	return server_route_next(route, REASON_CONNECT_FAILED);
+}
+
+bool server_route_begin_for(struct server_route *route, struct server_link *server,
+	struct host *host, const struct stream_handlers *handlers)
+{
+	route->server = server;
+	route->handlers = handlers;
+	host_use(server, host);
+	if (host->name[0] == '/' || host->name[0] == '@') {
+		if (!set_unix_path(server, host->name, host->port))
+			return server_route_next(route, REASON_CONNECT_FAILED);
+	} else {
+		route->host = strdup(host->name);
+		/* Without it the connection would be taken for one that needs no TLS. */
+		if (!route->host)
+			return server_route_next(route, REASON_NO_MEMORY);
+		server->where_length = host->address.family == AF_UNSPEC
+			? resolver_literal(host->name, host->port, &server->where)
+			: address_socket(&host->address, host->port, &server->where);
+	}
+	route->resolved = true;
+	return connect_now(route) || server_route_next(route, REASON_CONNECT_FAILED);
 }
 
 bool server_route_begin_at(struct server_route *route, struct server_link *server,

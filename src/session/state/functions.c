@@ -50,8 +50,8 @@ static bool may_read(const struct server_link *server)
 {
 	const struct process *process = server->link.pool->registry->process;
 
-	return !server->replication && !server->listens && !server->close_needed &&
-		server->cancels == 0 && server->cancels_queued == 0 &&
+	return !server->replication && !server->listens && !server->watches &&
+		!server->close_needed && server->cancels == 0 && server->cancels_queued == 0 &&
 		!pool_is_paused(server->link.pool) && !process->draining && !process->still &&
 		server_is_clean(server);
 }

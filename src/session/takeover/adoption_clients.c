@@ -56,7 +56,7 @@ static bool find_client_pool(struct client_link *client, const struct link_recor
 	limits_take_database(client, database, true);
 	limits_take_user(client, user, true);
 	client->link.pool = adoption_facts_pool(registry, record->database,
-		record->pool_user ? record->pool_user : server_user->name);
+		record->pool_user ? record->pool_user : server_user->name, record->pool_role);
 	if (client->link.pool && client->link.pool->user != server_user)
 		client->link.pool->left_behind = true;
 	return client->link.pool != NULL;

@@ -18,21 +18,26 @@ usec_t adoption_facts_moment(const struct registry *registry, uint64_t age)
 	return age < (uint64_t)now ? now - (usec_t)age : 1;
 }
 
-struct pool *adoption_facts_pool(
-	struct registry *registry, const char *database_name, const char *user_name)
+struct pool *adoption_facts_pool(struct registry *registry, const char *database_name,
+	const char *user_name, const char *role)
 {
+	enum target_session asked = TARGET_INHERIT;
+
 	struct database *database =
 		database_name ? registry_open_database(registry, database_name, NULL) : NULL;
 	struct user *user = database && !database->console && user_name
 		? registry_open_user(registry, user_name)
 		: NULL;
 
-	return user ? registry_open_pool(registry, database, user) : NULL;
+	/* A word that only the other version knows is as none. */
+	if (role && !target_session_of(role, &asked))
+		asked = TARGET_INHERIT;
+	return user ? registry_open_pool(registry, database, user, asked) : NULL;
 }
 
 /* The fields of all records but those of links. They point into the record. */
 struct facts {
-	const char *name, *user, *secret;
+	const char *name, *user, *secret, *role;
 	struct tagged_span client_key, welcome, head, stats, logins, counts;
 	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
 		lifetime_age, peer_id;
@@ -66,6 +71,9 @@ static bool read_facts(struct reader *reader, struct facts *out)
 			break;
 		case INVENTORY_USER_NAME:
 			out->user = tagged_to_text(&field);
+			break;
+		case INVENTORY_ROLE:
+			out->role = tagged_to_text(&field);
 			break;
 		case INVENTORY_CLIENT_KEY:
 			out->client_key = bytes;
@@ -246,7 +254,7 @@ static void adopt_pool(struct registry *registry, const struct facts *facts)
 	if (facts->name && strcmp(facts->name, registry->console_pool->database->name) == 0)
 		pool = registry->console_pool;
 	else
-		pool = adoption_facts_pool(registry, facts->name, facts->user);
+		pool = adoption_facts_pool(registry, facts->name, facts->user, facts->role);
 	if (!pool)
 		return;
 	adopt_stats(&pool->stats, &facts->stats);
@@ -268,7 +276,7 @@ void adoption_facts_secret(struct registry *registry, const char *database, cons
 		adopt_user(registry, user, client_key);
 		return;
 	}
-	pool = adoption_facts_pool(registry, database, user);
+	pool = adoption_facts_pool(registry, database, user, NULL);
 	if (pool && !pool->credential && !pool->database->config->user)
 		adopt_credential(pool, secret, false, client_key);
 }

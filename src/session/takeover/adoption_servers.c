@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/host/host_items.h"
 #include "model/pool_pins.h"
 #include "model/statements_in_flight.h"
 #include "session/notify/listening_takeover.h"
 #include "session/relay/relay_rules.h"
+#include "session/server/host_role.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
 #include "session/takeover/adoption_statements.h"
@@ -149,6 +151,13 @@ static void take_session_state(struct server_link *server, const struct link_rec
 	server->pinned_by = record->pinned_by ? strdup(record->pinned_by) : NULL;
 }
 
+/* The list of hosts may be shorter now: then the server is retired. */
+static void adopt_host(struct server_link *server)
+{
+	host_use(server, host_items_of_server(server));
+	host_role_logged_in(server);
+}
+
 static bool fill_server(struct server_link *server, const struct link_record *record)
 {
 	const char status = (char)record->status;
@@ -179,6 +188,7 @@ static bool fill_server(struct server_link *server, const struct link_record *re
 		? (enum server_closing)record->close_cause
 		: SERVER_CLOSED_OTHER;
 	take_session_state(server, record);
+	adopt_host(server);
 	if (has_moved(server, &record->target) || is_unknown(server, record))
 		server_retire(server, SERVER_CLOSED_RELOAD);
 	return (status == 0 || status == 'I' || status == 'T' || status == 'E') &&
@@ -214,7 +224,8 @@ void adoption_servers_take(struct adoption *adoption, const struct link_record *
 	const enum server_state state = server_state_of(record->state);
 	struct pool *pool = state == SERVER_STATES
 		? NULL
-		: adoption_facts_pool(registry, record->database, record->user);
+		: adoption_facts_pool(
+			  registry, record->database, record->user, record->pool_role);
 	struct server_link *server = pool ? slab_take(&registry->servers) : NULL;
 
 	if (!server) {

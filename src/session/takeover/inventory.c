@@ -189,6 +189,7 @@ static void write_pool(struct inventory *inventory, const struct pool *pool)
 
 	tagged_text(out, INVENTORY_NAME, pool->database->name);
 	tagged_text(out, INVENTORY_USER_NAME, pool->user->name);
+	tagged_text(out, INVENTORY_ROLE, target_session_name(pool->asked_role));
 	write_stats(out, &pool->stats);
 	count_record_write_pool(out, INVENTORY_COUNTS, pool);
 	tagged_number(out, INVENTORY_LIFETIME_CLOSE_AGE,

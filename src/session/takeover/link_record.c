@@ -55,6 +55,7 @@ enum link_tag {
 	TAG_CHANNELS = 80,
 	TAG_MESSAGES = 81,
 	TAG_SESSION_STATE = 90,
+	TAG_POOL_ROLE = 91,
 	TAG_PROXY = 100,
 };
 
@@ -157,6 +158,8 @@ static void write_client(struct buffer *out, const struct client_link *client)
 	tagged_text(out, TAG_DATABASE, client->database ? client->database->name : NULL);
 	tagged_text(out, TAG_USER, client->user ? client->user->name : NULL);
 	tagged_text(out, TAG_POOL_USER, link->pool ? link->pool->user->name : NULL);
+	if (link->pool)
+		tagged_text(out, TAG_POOL_ROLE, target_session_name(link->pool->asked_role));
 	tagged_number(out, TAG_QUERY_AGE, age_of(link, client->query_start));
 	tagged_number(out, TAG_TRANSACTION_AGE, age_of(link, client->transaction_start));
 	tagged_number(out, TAG_WAIT_AGE, age_of(link, client->wait_start));
@@ -217,6 +220,8 @@ void link_record_target(struct buffer *out, const struct database_config *config
 	writer_string(out, config->host ? config->host : "");
 	writer_string(out, config->dbname ? config->dbname : "");
 	writer_int32(out, (uint32_t)config->port);
+	if (config->ports && strchr(config->ports, ','))
+		writer_string(out, config->ports);
 }
 
 static void write_target(struct buffer *out, const struct database_config *config)
@@ -234,6 +239,7 @@ static void write_server(struct buffer *out, const struct server_link *server)
 	write_state(out, &server->link, server_state_name(server_state(server)));
 	tagged_text(out, TAG_DATABASE, server->link.pool->database->name);
 	tagged_text(out, TAG_USER, server->link.pool->user->name);
+	tagged_text(out, TAG_POOL_ROLE, target_session_name(server->link.pool->asked_role));
 	if (server->cancel_key)
 		tagged_bytes(out, TAG_KEY, server->cancel_key, server->cancel_key_length);
 	write_requests(out, &server->requests);
@@ -312,6 +318,7 @@ static void read_field(struct link_record *out, const struct tagged_field *field
 		TEXT(TAG_DATABASE, database)
 		TEXT(TAG_USER, user)
 		TEXT(TAG_POOL_USER, pool_user)
+		TEXT(TAG_POOL_ROLE, pool_role)
 		NUMBER(TAG_AGE, age)
 		NUMBER(TAG_QUIET, quiet)
 		NUMBER(TAG_QUERY_AGE, query_age)

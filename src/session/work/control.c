@@ -9,7 +9,8 @@
 #define BIT(list) (1u << SERVERS_##list)
 
 /* Servers that are not in use: a pause closes them at once. */
-static const unsigned unused = BIT(LOGIN) | BIT(IDLE) | BIT(USED) | BIT(LISTENING);
+static const unsigned unused =
+	BIT(LOGIN) | BIT(IDLE) | BIT(USED) | BIT(LISTENING) | BIT(WATCHING);
 
 /* Servers in use, which a pause waits for. Cancel connections close by themselves. */
 static const unsigned in_use = BIT(ACTIVE) | BIT(TESTED) | BIT(BEING_CANCELED);

@@ -4,6 +4,7 @@
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
 #include "session/notify/listening_server.h"
+#include "session/pool/host_watch.h"
 #include "session/pool/lifetime.h"
 #include "session/pool/login_concurrency.h"
 #include "session/pool/minimum.h"
@@ -31,6 +32,7 @@ static void ready_for_pool(struct server_link *server)
 	/* Enter the idle list first, so that clients which are welcomed now find the server. */
 	server_enter(server, SERVER_IDLE);
 	pool->failing = false;
+	host_watch_begin_soon(pool);
 	functions_read(server);
 	welcome_waiting(pool);
 	if (server->link.state == SERVER_IDLE)
@@ -53,6 +55,10 @@ static void ready_to_listen(struct server_link *server)
 
 static void ready(struct server_link *server, struct buffer *head)
 {
+	if (server->watches) {
+		host_watch_begin(server);
+		return;
+	}
 	login_concurrency_note_success(server);
 	if (head)
 		ready_for_client(server, head);

@@ -14,6 +14,8 @@
 #include "session/pool/return_to_pool.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay.h"
+#include "session/server/host_probe.h"
+#include "session/server/host_role.h"
 #include "session/state/functions.h"
 #include "session/work/replication.h"
 #include "session/work/welcome.h"
@@ -69,8 +71,16 @@ static void check_server(struct server_link *server)
 	const usec_t unused = loop_now(server->link.stream.loop) - server->link.request_time;
 	const char *query = settings->server_check_query;
 
+	const bool for_role = server->role_doubted ||
+		(settings->server_check_role == ROLE_CHECK_ALWAYS && server->at &&
+			host_role_matters(server->link.pool));
+
 	if (server->dirty || !server_is_clean(server)) {
 		server_close_for(server, REASON_SV_USED_SERVER_GOT_DIRTY);
+	} else if (for_role) {
+		server->role_doubted = false;
+		server_enter(server, SERVER_CHECKING);
+		host_probe_send(server);
 	} else if (query[0] == '\0' ||
 		(settings->server_check_delay > 0 && unused < settings->server_check_delay)) {
 		return_to_pool(server);

@@ -7,6 +7,7 @@
 #include "session/notify/listening_server.h"
 #include "session/parameters/parameter_sync.h"
 #include "session/pool/draining.h"
+#include "session/pool/host_watch.h"
 #include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
@@ -90,12 +91,15 @@ void server_session_own_query_done(struct server_link *server)
 		break;
 	case SERVER_PREPARING:
 		if (server->transaction_status == 'I')
-			server_login_done(server);
+			server_login_query_done(server);
 		else
 			server_close_for(server, REASON_RESET_QUERY_FAILED);
 		break;
 	case SERVER_LISTENING:
 		listening_server_run_ended(server);
+		break;
+	case SERVER_WATCHING:
+		host_watch_answered(server);
 		break;
 	case SERVER_ASKING:
 		if (handoff_has(server))

@@ -151,6 +151,7 @@ static bool suspend_servers(struct pool *pool)
 	bool suspended;
 
 	close_list(pool, SERVERS_LOGIN);
+	close_list(pool, SERVERS_WATCHING);
 	suspended = suspend_list(pool, SERVERS_ACTIVE);
 	suspended = suspend_list(pool, SERVERS_IDLE) && suspended;
 	suspended = suspend_list(pool, SERVERS_LISTENING) && suspended;

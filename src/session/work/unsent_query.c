@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/work/unsent_query.h"
 
+#include "model/host/host_items.h"
 #include "model/registry.h"
 #include "model/statistics/reason_facts.h"
 #include "session/link/client_limits.h"
@@ -59,6 +60,19 @@ static void log_error(const struct client_link *client)
 		link_log_kind(&client->link, LEVEL_WARNING, text, 0, "pooler error: %s", text);
 }
 
+static void write_report(
+	const struct client_link *client, struct buffer *answer, enum reason reason)
+{
+	struct buffer detail = {0};
+
+	if (reason == REASON_QUERY_WAIT_TIMEOUT && client->link.pool->failing)
+		host_items_explain(client->link.pool, &detail);
+	buffer_append(&detail, "", 1);
+	writer_error_detail(answer, "ERROR", reason_sqlstate(reason), reason_text(reason),
+		(const char *)detail.data);
+	buffer_free(&detail);
+}
+
 static void write_error(struct client_link *client, struct buffer *answer)
 {
 	const enum reason reason = client->ending;
@@ -67,7 +81,7 @@ static void write_error(struct client_link *client, struct buffer *answer)
 	log_error(client);
 	/* The client has got the server's own error. */
 	if (reason != REASON_SETTING_REFUSED)
-		writer_error(answer, "ERROR", reason_sqlstate(reason), reason_text(reason));
+		write_report(client, answer, reason);
 }
 
 /* Drop the message. A run that is repeated with another server must begin after it. */

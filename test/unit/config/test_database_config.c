@@ -42,7 +42,7 @@ static void test_empty_entry_inherits_everything(void **state)
 	assert_int_equal(config->query_wait_timeout, -1);
 	assert_int_equal(config->query_wait_timeout_action, WAIT_ACTION_INHERIT);
 	assert_int_equal(config->max_pool_waiters, -1);
-	assert_int_equal(config->load_balance_hosts, LOAD_BALANCE_ROUND_ROBIN);
+	assert_int_equal(config->load_balance_hosts, LOAD_BALANCE_INHERIT);
 	database_config_free(config);
 }
 

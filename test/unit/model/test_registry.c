@@ -299,10 +299,10 @@ static void test_pool_is_made_once_for_each_pair(void **state)
 	assert_ptr_equal(fake_pool("zoo", "alice"), pool);
 	assert_ptr_not_equal(fake_pool("zoo", "bob"), pool);
 	assert_ptr_not_equal(fake_pool("app", "alice"), pool);
-	assert_ptr_equal(registry_find_pool(pool->database, pool->user), pool);
+	assert_ptr_equal(registry_find_pool(pool->database, pool->user, TARGET_INHERIT), pool);
 	assert_int_equal(registry_count_pools(&fake_registry), 4);
 	assert_null(registry_find_pool(
-		pool->database, registry_open_user(&fake_registry, "nobody")));
+		pool->database, registry_open_user(&fake_registry, "nobody"), TARGET_INHERIT));
 }
 
 static void test_server_user_is_the_forced_user_or_the_clients(void **state)
@@ -328,7 +328,7 @@ static void test_dropped_pool_is_removed_everywhere(void **state)
 	(void)state;
 	pool_needs_work(pool);
 	registry_drop_pool(&fake_registry, pool);
-	assert_null(registry_find_pool(database, user));
+	assert_null(registry_find_pool(database, user, TARGET_INHERIT));
 	assert_true(TAILQ_EMPTY(&database->pools));
 	assert_true(TAILQ_EMPTY(&user->pools));
 	assert_true(TAILQ_EMPTY(&fake_registry.work));
@@ -564,11 +564,12 @@ static void test_look_up_among_a_hundred_thousand_pools_is_fast(void **state)
 		snprintf(name, sizeof(name), "n%d", i);
 		database = open_database(name);
 		user = registry_open_user(&fake_registry, name);
-		assert_non_null(registry_open_pool(&fake_registry, database, alice));
-		assert_non_null(registry_open_pool(&fake_registry, zoo, user));
-		assert_non_null(registry_find_pool(database, alice));
-		assert_non_null(registry_find_pool(zoo, user));
-		assert_null(registry_find_pool(database, user));
+		assert_non_null(
+			registry_open_pool(&fake_registry, database, alice, TARGET_INHERIT));
+		assert_non_null(registry_open_pool(&fake_registry, zoo, user, TARGET_INHERIT));
+		assert_non_null(registry_find_pool(database, alice, TARGET_INHERIT));
+		assert_non_null(registry_find_pool(zoo, user, TARGET_INHERIT));
+		assert_null(registry_find_pool(database, user, TARGET_INHERIT));
 	}
 	assert_true(clock() - begun < 10 * CLOCKS_PER_SEC);
 	drop_pools();

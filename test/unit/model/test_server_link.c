@@ -28,6 +28,8 @@ static const enum server_state lines[][7] = {
 	{SERVER_CONNECTING, SERVER_CANCELING, SERVER_CLOSED},
 	{SERVER_AUTHENTICATING, SERVER_LISTENING, SERVER_CLOSED},
 	{SERVER_AUTHENTICATING, SERVER_PREPARING, SERVER_LISTENING, SERVER_CLOSED},
+	{SERVER_AUTHENTICATING, SERVER_WATCHING, SERVER_CLOSED},
+	{SERVER_PREPARING, SERVER_CONNECTING, SERVER_CLOSED},
 };
 
 /* PgBouncer's words of SHOW SERVERS and SHOW SOCKETS, by the list of a server. */
@@ -40,6 +42,7 @@ static const struct {
 	[SERVERS_USED] = {"used", "sv_used"},
 	[SERVERS_TESTED] = {"tested", "sv_tested"},
 	[SERVERS_LISTENING] = {"active", "sv_active"},
+	[SERVERS_WATCHING] = {"tested", "sv_tested"},
 	[SERVERS_ACTIVE_CANCEL] = {"active_cancel", "sv_active"},
 	[SERVERS_BEING_CANCELED] = {"being_canceled", "sv_active"},
 	[SERVERS_NOWHERE] = {"closed", "sv_closed"},
@@ -127,7 +130,8 @@ static void test_states_stand_in_lists_that_the_console_shows(void **state)
 		assert_int_equal(list == SERVERS_ACTIVE_CANCEL, i == SERVER_CANCELING);
 		assert_int_equal(server_is_connected(&server),
 			list != SERVERS_LOGIN && list != SERVERS_ACTIVE_CANCEL &&
-				list != SERVERS_LISTENING && list != SERVERS_NOWHERE);
+				list != SERVERS_LISTENING && list != SERVERS_WATCHING &&
+				list != SERVERS_NOWHERE);
 	}
 	assert_int_equal(server_list_of(SERVER_PAIRED), SERVERS_ACTIVE);
 	assert_int_equal(server_list_of(SERVER_LOOKING_UP), SERVERS_ACTIVE);

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/relay/pair.h"
+#include "support/simulation/sim_moves.h"
 #include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_oracle.h"
 #include "support/simulation/sim_trace.h"
@@ -49,6 +51,30 @@ int __wrap_timerfd_settime(int fd, int flags, const void *wait, void *before)
 	(void)wait;
 	(void)before;
 	return 0;
+}
+
+/* A change of these functions must be a change here too. */
+__typeof__(pair_join) __real_pair_join, __wrap_pair_join;
+__typeof__(host_use) __real_host_use, __wrap_host_use;
+__typeof__(host_answered) __real_host_answered, __wrap_host_answered;
+
+/* At this moment, by what is known of the host at this moment. */
+void __wrap_pair_join(struct client_link *client, struct server_link *server)
+{
+	sim_moves_check_pair(client, server);
+	__real_pair_join(client, server);
+}
+
+void __wrap_host_use(struct server_link *server, struct host *host)
+{
+	sim_moves_check_use(server, host);
+	__real_host_use(server, host);
+}
+
+void __wrap_host_answered(struct host *host, usec_t took)
+{
+	sim_moves_host_answers(host);
+	__real_host_answered(host, took);
 }
 
 /* --- runs --------------------------------------------------------------------------------- */
@@ -96,14 +122,17 @@ static void run_mode(uint64_t mode)
 		run(seed);
 		steps += sim_trace_steps();
 	}
-	print_message("# %s: %llu runs, %llu steps, %llu refused, %llu timed out, %llu asked, "
-		      "%llu pinned, %llu warned, %llu notified, %llu executed\n",
+	print_message(
+		"# %s: %llu runs, %llu steps, %llu refused, %llu timed out, %llu asked, "
+		"%llu pinned, %llu warned, %llu notified, %llu executed, %llu moves, %llu pairs\n",
 		modes[mode], (unsigned long long)runs, (unsigned long long)steps,
 		sim_oracle_refusals, sim_oracle_timeouts, sim_world_asked, sim_world_pinned,
-		sim_oracle_warnings, sim_notes_count, sim_postgres_executed);
+		sim_oracle_warnings, sim_notes_count, sim_postgres_executed, sim_moves_count,
+		sim_moves_pairs);
 	assert_true(runs >= RUNS_AT_LEAST);
 	assert_true(steps >= runs * STEPS);
 	assert_true(runs < RUNS || (sim_oracle_refusals > 0 && sim_oracle_timeouts > 0));
+	assert_true(runs < RUNS || (sim_moves_count > 0 && sim_moves_pairs > 0));
 	assert_true(runs < RUNS || (sim_notes_count > 0 && sim_postgres_executed > 0));
 	assert_true(mode == 0 || runs < RUNS ||
 		(sim_world_asked > 0 && sim_world_pinned > 0 && sim_oracle_warnings > 0));

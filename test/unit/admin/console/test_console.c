@@ -255,7 +255,7 @@ static void assert_done(struct console *console, const char *sql, const char *ta
 static struct pool *pool_of(const char *database)
 {
 	return registry_open_pool(&registry, registry_find_database(&registry, database),
-		registry_open_user(&registry, "alice"));
+		registry_open_user(&registry, "alice"), TARGET_INHERIT);
 }
 
 /* A server in this list, without a connection. */

@@ -194,8 +194,8 @@ static void test_user_in_no_file_is_looked_up(void **state)
 	assert_state(server, SERVER_IDLE);
 	assert_string_equal(endpoint_client(client)->user->name, "alice");
 	assert_int_equal(find_user("alice")->clients, 1);
-	assert_string_equal(pool_secret(registry_find_pool(
-				    endpoint_client(client)->database, find_user("alice"))),
+	assert_string_equal(pool_secret(registry_find_pool(endpoint_client(client)->database,
+				    find_user("alice"), TARGET_INHERIT)),
 		"secret");
 	assert_true(fake_logged("login attempt: db=db user=alice"));
 }
@@ -1279,7 +1279,8 @@ static void test_pool_with_a_look_up_is_not_idle(void **state)
 	fake_advance(5 * USEC_PER_SEC);
 	janitor_stop(&janitor);
 	assert_state(client, CLIENT_LOOKING_UP);
-	assert_non_null(registry_find_pool(lookup_pool->database, find_user("asker")));
+	assert_non_null(
+		registry_find_pool(lookup_pool->database, find_user("asker"), TARGET_INHERIT));
 }
 
 /* The login does not wait for its client, so it is not dropped as silent. */

@@ -77,7 +77,7 @@ static int start(void **state)
 	assert_received(client, "RSSSSSSKZ");
 	disconnect(client);
 	pool = registry_find_pool(registry_find_database(&fake_registry, "db"),
-		registry_find_user(&fake_registry, "boss"));
+		registry_find_user(&fake_registry, "boss"), TARGET_INHERIT);
 	assert_non_null(pool);
 	return 0;
 }

@@ -551,7 +551,8 @@ static unsigned servers_of(const struct database *database, const struct user *u
 
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
 		if ((!database || pool->database == database) && (!user || pool->user == user))
-			count += pool_servers(pool) + pool->server_count[SERVERS_LISTENING];
+			count += pool_servers(pool) + pool->server_count[SERVERS_LISTENING] +
+				pool->server_count[SERVERS_WATCHING] + pool->watch_logins;
 	}
 	return count;
 }

@@ -70,14 +70,14 @@ bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 {
 	struct endpoint *endpoint;
 
-	(void)address;
 	(void)options;
-	assert_true(length > 0);
+	assert_true(length > 0 && length <= sizeof(endpoint->where));
 	if (fake_connect_error != 0) {
 		errno = fake_connect_error;
 		return false;
 	}
 	endpoint = add_endpoint((struct link *)stream, FROM_SERVER);
+	memcpy(&endpoint->where, address, length);
 	endpoint->script = scripted_connect(stream, loop, handlers);
 	assert_true(launches - launches_returned < COUNT(launched));
 	launched[launches++ % COUNT(launched)] = endpoint;
@@ -315,7 +315,7 @@ struct pool *fake_pool(const char *database_name, const char *user_name)
 
 	assert_non_null(database);
 	assert_non_null(user);
-	pool = registry_open_pool(&fake_registry, database, user);
+	pool = registry_open_pool(&fake_registry, database, user, TARGET_INHERIT);
 	assert_non_null(pool);
 	if (!pool->welcome) {
 		pool->welcome = parameters_empty(fake_registry.parameters);

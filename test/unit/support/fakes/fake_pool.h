@@ -34,6 +34,7 @@
 struct endpoint {
 	LIST_ENTRY(endpoint) entry;
 	struct script *script;
+	struct sockaddr_storage where; /* of a server: as stream_connect() was told */
 	struct link *link; /* valid until the connection is closed: see endpoint_link() */
 	enum sender sender;
 	size_t read_offset; /* bytes of our output that read_letters() has returned */

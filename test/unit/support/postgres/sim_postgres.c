@@ -5,6 +5,7 @@
 
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/sim_postgres_sql.h"
+#include "support/simulation/sim_hosts.h"
 #include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_server.h"
@@ -158,6 +159,7 @@ static void ready(struct sim_postgres *pg)
 	if (pg->at_rest)
 		send_news(pg);
 	report_changes(pg);
+	sim_host_report(pg);
 	writer_ready(&pg->out, (enum ready_status)pg->status);
 	pg->rest = NULL;
 }
@@ -222,6 +224,14 @@ static void on_query(struct sim_postgres *pg, const char *sql)
 		sim_postgres_drop(pg, "");
 		sim_postgres_lift(pg);
 		ready(pg);
+		return;
+	}
+	if (sim_host_is_probe(sql)) {
+		sim_postgres_drop(pg, "");
+		if (sim_host_answer_probe(pg, sql))
+			ready(pg);
+		else
+			sim_postgres_fail(pg, "42501", "permission denied");
 		return;
 	}
 	if (sim_postgres_is_question(sql)) {

@@ -13,6 +13,7 @@
  *   show tN             a row with tN=VALUES, the values of all settings
  *   fail tN             an error with the text tN
  *   notice tN           a notice with the text tN
+ *   write tN            an error at a host that is read-only
  *   slow tN             as `row`, but it runs until it is finished or cancelled
  *   copyin tN, copybad tN, copyout tN R
  *   begin, commit, rollback, commit and chain, rollback and chain, savepoint NAME, release NAME, rollback to NAME,
@@ -77,6 +78,8 @@ enum sim_set_failure { SIM_SETS_SUCCEED, SIM_SETS_REFUSED, SIM_SETS_CANCELED };
 
 enum sim_copy { SIM_NO_COPY, SIM_COPY_GOOD, SIM_COPY_BAD };
 
+struct sim_host;
+
 struct sim_notice {
 	char name[SIM_NAME], payload[16];
 };
@@ -105,6 +108,8 @@ struct sim_postgres {
 		news; /* notifications for this session, which are sent when it is at rest */
 	bool at_rest; /* between ReadyForQuery and the next message, in no transaction */
 	uint32_t pid;
+	struct sim_host *host; /* where it runs; NULL: not simulated */
+	bool told_standby, told_fenced; /* its last reports */
 	unsigned database; /* sessions of one database hear each other */
 	char query[SIM_QUERY]; /* the simple query, and the part of it that was not run yet: */
 	const char *rest; /* NULL: all was run */

@@ -5,6 +5,7 @@
 
 #include "support/fakes/fake_pool.h"
 #include "support/messages/letters.h"
+#include "support/simulation/sim_hosts.h"
 #include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_tokens.h"
@@ -103,6 +104,19 @@ static enum sim_run run_show_limit(struct sim_postgres *pg, const struct call *c
 static enum sim_run run_fail(struct sim_postgres *pg, const struct call *call)
 {
 	sim_postgres_fail(pg, "22012", call->result);
+	return SIM_RUN_FAILED;
+}
+
+/* The host decides; the oracle follows it. */
+static enum sim_run run_write(struct sim_postgres *pg, const struct call *call)
+{
+	struct sim_token *token = sim_token(call->token);
+
+	if (pg->is_real)
+		token->is_refused = sim_host_is_read_only(pg->host);
+	if (!token->is_refused)
+		return complete(pg, "INSERT 0 1");
+	sim_postgres_fail(pg, "25006", call->result);
 	return SIM_RUN_FAILED;
 }
 
@@ -524,10 +538,11 @@ static const struct word {
 	{"row ", run_row, true, true}, {"show statement_timeout", run_show_limit, false, true},
 	{"show lock_timeout", run_show_limit, false, true}, {"show ", run_show, true, true},
 	{"slow ", run_slow, true, true}, {"fail ", run_fail, true, false},
-	{"notice ", run_notice, true, false}, {"copyin ", run_copy_in, true, false},
-	{"copybad ", run_copy_in, true, false}, {"copyout ", run_copy_out, true, false},
-	{"begin", run_begin, false, false}, {"commit and chain", run_chain, false, false},
-	{"commit", run_commit, false, false}, {"rollback and chain", run_chain, false, false},
+	{"write ", run_write, true, false}, {"notice ", run_notice, true, false},
+	{"copyin ", run_copy_in, true, false}, {"copybad ", run_copy_in, true, false},
+	{"copyout ", run_copy_out, true, false}, {"begin", run_begin, false, false},
+	{"commit and chain", run_chain, false, false}, {"commit", run_commit, false, false},
+	{"rollback and chain", run_chain, false, false},
 	{"create table", run_create, false, false},
 	{"create temp table", run_create_temporary, false, false},
 	{"drop table", run_drop, false, false}, {"select pg_advisory_", run_lock, false, true},

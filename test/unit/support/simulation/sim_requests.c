@@ -122,7 +122,8 @@ static void execute(struct sim_client *client, const char *portal, unsigned most
 
 static void draw_row(struct sim_client *client, char *out, size_t size)
 {
-	static const char *const words[] = {"row", "row", "show", "slow", "show", "notice"};
+	static const char *const words[] = {
+		"row", "row", "show", "slow", "show", "notice", "write"};
 
 	snprintf(out, size, "%s t%u %u", words[sim_below(COUNT(words))],
 		sim_tokens_new(client->number), sim_below(4));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "support/simulation/sim_server.h"
 
+#include <errno.h>
+
+#include "support/simulation/sim_hosts.h"
 #include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_tokens.h"
@@ -15,6 +18,11 @@ struct sim_server sim_servers[SIM_SERVERS];
 bool sim_server_one_owner;
 unsigned sim_server_count;
 
+static bool is_frozen(const struct sim_server *server)
+{
+	return server->session.host && server->session.host->state == SIM_HOST_HANGS;
+}
+
 static void take_over(struct endpoint *endpoint)
 {
 	struct sim_server *server = sim_servers;
@@ -23,7 +31,11 @@ static void take_over(struct endpoint *endpoint)
 		server++;
 	assert_null(server->endpoint);
 	*server = (struct sim_server){
-		.endpoint = endpoint, .connecting = true, .number = ++sim_server_count};
+		.endpoint = endpoint,
+		.connecting = true,
+		.number = ++sim_server_count,
+		.session.host = sim_hosts_at(&endpoint->where),
+	};
 	for (size_t i = 0; i < sizeof(server->key); i++)
 		server->key[i] = (uint8_t)sim_draw();
 	sim_trace("server", server->number, "is connected to", 0, NULL);
@@ -68,6 +80,7 @@ static void answer_startup(struct sim_server *server, const uint8_t *message, si
 			database = strcmp(value, "other") == 0;
 	}
 	sim_postgres_start(&server->session, true, application_name);
+	server->session.host = sim_hosts_at(&server->endpoint->where);
 	server->session.database = database;
 	server->session.at_rest = true;
 	server->session.pid = (uint32_t)server->key[0] << 24 | (uint32_t)server->key[1] << 16 |
@@ -77,9 +90,24 @@ static void answer_startup(struct sim_server *server, const uint8_t *message, si
 	writer_parameter_status(out, "application_name", application_name);
 	writer_parameter_status(out, "client_encoding", "UTF8");
 	writer_parameter_status(out, "server_version", "15.0");
+	sim_host_welcome(&server->session);
 	writer_backend_key(out, server->key, sizeof(server->key));
 	writer_ready(out, READY_IDLE);
 	server->started = true;
+}
+
+/* The host is starting up, or shutting down. */
+static void refuse_startup(struct sim_server *server)
+{
+	struct buffer error = {0};
+
+	sim_trace("server", server->number, "refuses the startup", 0, NULL);
+	writer_error(&error, "FATAL", "57P03", "the database system is starting up");
+	scripted_feed(server->endpoint->script, error.data, error.length);
+	buffer_free(&error);
+	scripted_end(server->endpoint->script);
+	server->has_ended = true;
+	scripted_run(server->endpoint->script);
 }
 
 /*
@@ -140,6 +168,10 @@ static size_t begin(struct sim_server *server, const uint8_t *data, size_t avail
 	case STARTUP_INCOMPLETE:
 		return 0;
 	case STARTUP_LOGIN:
+		if (server->session.host && server->session.host->state == SIM_HOST_STARTS) {
+			refuse_startup(server);
+			return total;
+		}
 		sim_trace("server", server->number, "answers the startup", 0, NULL);
 		answer_startup(server, data, total);
 		return total;
@@ -148,8 +180,11 @@ static size_t begin(struct sim_server *server, const uint8_t *data, size_t avail
 		key = startup_cancel_key(data, total, &length);
 		on_cancel(server, key, length);
 		return total;
-	case STARTUP_MALFORMED:
 	case STARTUP_SSL_REQUEST:
+		scripted_feed(server->endpoint->script, "N", 1);
+		scripted_run(server->endpoint->script);
+		return total;
+	case STARTUP_MALFORMED:
 	case STARTUP_GSSENC_REQUEST:
 	case STARTUP_PEER_QUESTION:
 	case STARTUP_PROTOCOL_2:
@@ -190,12 +225,14 @@ static bool work(struct sim_server *server)
 
 bool sim_server_work(struct sim_server *server)
 {
-	return server->endpoint && !server->connecting && !server->has_ended && work(server);
+	return server->endpoint && !server->connecting && !server->has_ended &&
+		!is_frozen(server) && work(server);
 }
 
 bool sim_server_finish(struct sim_server *server)
 {
-	if (!server->endpoint || server->has_ended || !server->session.stuck)
+	if (!server->endpoint || server->has_ended || is_frozen(server) ||
+		!server->session.stuck)
 		return false;
 	sim_trace("server", server->number, "ends t", server->session.running, NULL);
 	sim_postgres_go_on(&server->session, true);
@@ -207,7 +244,7 @@ bool sim_server_deliver(struct sim_server *server, size_t most)
 	struct sim_postgres *pg = &server->session;
 	const size_t said = sim_postgres_output(pg), length = said < most ? said : most;
 
-	if (!server->endpoint || server->has_ended || length == 0)
+	if (!server->endpoint || server->has_ended || is_frozen(server) || length == 0)
 		return false;
 	sim_trace("server", server->number, "delivers", (long)length, NULL);
 	scripted_feed(server->endpoint->script, pg->out.data + pg->taken, length);
@@ -218,8 +255,10 @@ bool sim_server_deliver(struct sim_server *server, size_t most)
 
 bool sim_server_connected(struct sim_server *server, int error)
 {
-	if (!server->endpoint || !server->connecting)
+	if (!server->endpoint || !server->connecting || is_frozen(server))
 		return false;
+	if (server->session.host && server->session.host->state == SIM_HOST_REFUSES)
+		error = ECONNREFUSED;
 	sim_trace("server", server->number, "is reached, or not:", error, NULL);
 	server->connecting = false;
 	server->has_ended = error != 0;
@@ -231,7 +270,7 @@ bool sim_server_send_unsolicited(struct sim_server *server)
 {
 	struct buffer *out = &server->session.out;
 
-	if (!server->endpoint || !server->started || server->has_ended)
+	if (!server->endpoint || !server->started || server->has_ended || is_frozen(server))
 		return false;
 	sim_trace("server", server->number, "sends an unsolicited message", 0, NULL);
 	server->was_unasked = true;
@@ -240,7 +279,8 @@ bool sim_server_send_unsolicited(struct sim_server *server)
 		writer_notice(out, "WARNING", "01000", "unasked");
 		break;
 	case 1:
-		writer_parameter_status(out, "in_hot_standby", "off");
+		writer_parameter_status(
+			out, server->session.host ? "is_superuser" : "in_hot_standby", "off");
 		break;
 	default:
 		letters_write(out, FROM_SERVER, "A");

@@ -11,9 +11,9 @@
 
 /*
  * Most servers at a time: four pools have up to 4 and the reserve, as many cancel connections,
- * and one for a welcome.
+ * and one for a welcome; and one connection watches each host.
  */
-enum { SIM_SERVERS = 40 };
+enum { SIM_SERVERS = 48 };
 
 struct sim_server {
 	struct endpoint *endpoint; /* NULL: unused */

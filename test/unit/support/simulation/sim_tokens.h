@@ -17,6 +17,7 @@ struct sim_token {
 	unsigned owner; /* the client's number */
 	unsigned executed; /* number of executions by servers */
 	enum sim_outcome outcome;
+	bool is_refused; /* a write, at a host that is read-only */
 	bool skipped; /* its client knows that it was not run, so it must never be */
 };
 

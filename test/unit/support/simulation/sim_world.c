@@ -6,6 +6,8 @@
 #include "daemon/janitor.h"
 #include "session/notify/channels.h"
 #include "session/work/control.h"
+#include "support/simulation/sim_hosts.h"
+#include "support/simulation/sim_moves.h"
 #include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_oracle.h"
 #include "support/simulation/sim_random.h"
@@ -45,10 +47,18 @@ static void draw_setting(const char *name, const char *const *values, unsigned c
 	draw_setting(name, (const char *const[]){__VA_ARGS__},                                 \
 		COUNT(((const char *const[]){__VA_ARGS__})))
 
+static void draw_host_settings(void)
+{
+	DRAW("server_connect_timeout", "3", "5");
+	DRAW("host_check_interval", "1", "5", "5", "0");
+	DRAW("server_check_role", "login", "always");
+	DRAW("server_failover_check", "0", "1", "1");
+}
+
 static void draw_settings(const char *pool_mode)
 {
-	snprintf(settings, sizeof(settings),
-		"[databases]\ndb = host=/tmp\nother = host=/tmp pool_weight=2\n"
+	sim_hosts_draw(settings, sizeof(settings));
+	snprintf(settings + strlen(settings), sizeof(settings) - strlen(settings),
 		"[pgbouncer]\nauth_type = trust\n"
 		"log_connections = 0\nlog_disconnections = 0\nlog_pooler_errors = 0\n"
 		"server_login_retry = 1\nclient_login_timeout = 0\npool_mode = %s\n",
@@ -72,6 +82,8 @@ static void draw_settings(const char *pool_mode)
 	DRAW("pkt_buf", "4096", "4096", "64");
 	DRAW("max_pinned", "0", "1", "50%", "100%");
 	DRAW("listen", "shared", "shared", "pin");
+	if (sim_hosts_count > 0)
+		draw_host_settings();
 	DRAW("max_prepared_statements", "0", "1", "2", "5", "30");
 }
 
@@ -101,6 +113,7 @@ void sim_world_begin(uint64_t seed, const char *pool_mode)
 	draw_settings(pool_mode);
 	sim_tokens_clear();
 	sim_notes_clear();
+	sim_moves_begin();
 	sim_trace_begin(seed, settings);
 	fake_start(settings);
 	draw_profile(pool_mode);
@@ -154,11 +167,17 @@ static struct link *link_of(const struct sim_client *client)
 	return client->endpoint ? endpoint_link(client->endpoint) : NULL;
 }
 
+/* Several clients may be closed in one step. */
+static bool is_connected(const struct sim_client *client)
+{
+	return client->endpoint && !is_closed(client->endpoint);
+}
+
 /* The simulated client at the other end of this link. NULL if there is none. */
 static struct sim_client *client_at(const struct link *link)
 {
 	for (unsigned i = 0; link && i < SIM_CLIENTS; i++)
-		if (clients[i].endpoint && link_of(&clients[i]) == link)
+		if (is_connected(&clients[i]) && link_of(&clients[i]) == link)
 			return &clients[i];
 	return NULL;
 }
@@ -201,20 +220,25 @@ void sim_world_check_cancel(const struct link *server)
 		fail_msg("a server is cancelled in state %u", server->state);
 }
 
-/* The client that a server is paired with, or is asked for. */
+struct sim_client *sim_world_client_of(const struct server_link *server)
+{
+	return client_at(server->asked_for ? &server->asked_for->link : server->link.peer);
+}
+
 static struct sim_client *client_of_server(const struct link *server)
 {
-	const struct client_link *asked_for = ((const struct server_link *)server)->asked_for;
-
-	return client_at(asked_for ? &asked_for->link : server->peer);
+	return sim_world_client_of((const struct server_link *)server);
 }
 
 /* --- causes for closing ------------------------------------------------------------------- */
 
 static void add_close_cause_without_server(enum sim_close_cause cause)
 {
+	/* Of several hosts another one may live: clients wait for it. */
+	if (cause == SIM_NO_SERVER && sim_hosts_count > 0)
+		return;
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		if (clients[i].endpoint && !link_of(&clients[i])->peer) {
+		if (is_connected(&clients[i]) && !link_of(&clients[i])->peer) {
 			clients[i].close_causes |= cause;
 			clients[i].has_waited |= cause == SIM_WAITED;
 			/* A server that does not answer a question is given up. */
@@ -236,6 +260,7 @@ static void note_close_causes(void)
 {
 	const struct pool *pool;
 
+	sim_moves_note_pairs();
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		clients[i].close_causes &= SIM_CLIENT_DISCONNECTED | SIM_BEGAN_TRANSACTION;
 	for (unsigned i = 0; i < SIM_SERVERS; i++) {
@@ -249,7 +274,7 @@ static void note_close_causes(void)
 			client->close_causes |= SIM_SERVER_FAILED;
 	}
 	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
-		if (pool->failing)
+		if (pool->failing && (sim_hosts_count == 0 || pool->refused))
 			add_close_cause(SIM_NO_SERVER);
 	}
 }
@@ -322,6 +347,8 @@ static void check_active_pools(void)
 static void check_everything(void)
 {
 	sim_server_collect();
+	sim_moves_note_losses();
+	sim_moves_check();
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
 		if (sim_servers[i].endpoint && is_closed(sim_servers[i].endpoint))
 			sim_server_end(&sim_servers[i]);
@@ -445,19 +472,27 @@ static bool server_sends_unsolicited(void)
 	return sim_server_send_unsolicited(any_server());
 }
 
-static bool server_fails(void)
+bool sim_world_fail_server(struct sim_server *server, bool tells, bool breaks)
 {
-	struct sim_server *server = any_server();
 	struct sim_client *client;
 
-	if (!server->endpoint || server->connecting || server->has_ended)
+	if (!server->endpoint || server->connecting || server->has_ended ||
+		is_closed(server->endpoint))
 		return false;
 	client = client_of_server(endpoint_link(server->endpoint));
 	if (client)
 		client->close_causes |= SIM_SERVER_FAILED;
 	if (endpoint_link(server->endpoint)->state < SERVER_IDLE)
 		add_close_cause_without_server(SIM_NO_SERVER);
-	return sim_server_fail(server, sim_chance(50), sim_chance(50));
+	/* It logs in, is given to a client, and ends, in one step. */
+	if (endpoint_link(server->endpoint)->state < SERVER_IDLE && server->started)
+		add_close_cause_without_server(SIM_SERVER_FAILED);
+	return sim_server_fail(server, tells, breaks);
+}
+
+static bool server_fails(void)
+{
+	return sim_world_fail_server(any_server(), sim_chance(50), sim_chance(50));
 }
 
 /* --- cancel requests ---------------------------------------------------------------------- */
@@ -549,6 +584,12 @@ static bool time_passes(void)
 	return true;
 }
 
+/* Hosts change at the pace of seconds. */
+static bool time_passes_for_hosts(void)
+{
+	return sim_hosts_count > 0 && time_passes();
+}
+
 /* As daemon/reload does. */
 static void reload(const char *name, const char *value)
 {
@@ -628,6 +669,8 @@ static const struct weighted_event {
 	{canceler_disconnects, 2},
 	{turn_ends, 60},
 	{time_passes, 6},
+	{time_passes_for_hosts, 6},
+	{sim_moves_act, 2},
 	{operator_acts, 3},
 	{operator_resumes, 10},
 };
@@ -675,15 +718,17 @@ static bool checked(bool did)
 
 static bool run_server(struct sim_server *server)
 {
-	bool did = false;
+	bool did = false, is_work;
 
 	if (server->endpoint && !server->connecting)
 		scripted_allow(server->endpoint->script, SCRIPTED_ANY);
+	is_work = server->endpoint && !is_closed(server->endpoint) &&
+		!server_of(endpoint_link(server->endpoint))->watches;
 	did |= checked(sim_server_connected(server, 0));
 	did |= checked(sim_server_work(server) || sim_server_finish(server));
 	did |= checked(sim_server_deliver(server, SIZE_MAX));
 	did |= checked(server->endpoint && scripted_run(server->endpoint->script));
-	return did;
+	return did && is_work;
 }
 
 static bool end_client(struct sim_client *client, bool (*finish)(struct sim_client *client))
@@ -698,7 +743,9 @@ static bool end_client(struct sim_client *client, bool (*finish)(struct sim_clie
 	return did;
 }
 
-/* Every client and server does what it can, once. Returns false when none could do anything. */
+/*
+ * Every client and server does what it can, once. Connections that watch hosts do so without end: what
+ * they do does not count. Returns false when none could do anything. */
 static bool run_all_once(bool (*finish)(struct sim_client *client))
 {
 	bool did = false;
@@ -717,8 +764,8 @@ static bool run_all_once(bool (*finish)(struct sim_client *client))
 /* Runs until no client or server has anything to do, however long it takes. */
 static void run_until_idle(bool (*finish)(struct sim_client *client))
 {
-	enum { QUIET_SECONDS = 15 };
-	unsigned quiet = 0;
+	enum { QUIET_SECONDS = 15, MOST_SECONDS = 300 };
+	unsigned quiet = 0, passed = 0;
 
 	while (quiet < 4 * QUIET_SECONDS) {
 		note_close_causes();
@@ -727,6 +774,8 @@ static void run_until_idle(bool (*finish)(struct sim_client *client))
 			continue;
 		}
 		quiet++;
+		if (passed++ > 4 * MOST_SECONDS)
+			fail_msg("the pools do not come to rest");
 		pass(USEC_PER_SEC / 4);
 		check_everything();
 	}
@@ -782,11 +831,12 @@ void sim_world_print(void)
 			print_error(" %u", pool->server_count[i]);
 		print_error("\n");
 	}
+	sim_moves_print();
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		if (clients[i].endpoint)
 			print_client(&clients[i]);
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
-		if (sim_servers[i].endpoint)
+		if (sim_servers[i].endpoint && !is_closed(sim_servers[i].endpoint))
 			print_server(&sim_servers[i]);
 }
 
@@ -842,12 +892,14 @@ static void check_notes(void)
 
 void sim_world_settle(void)
 {
+	sim_moves_heal();
 	operator_resumes();
 	/* Servers that are kept are renewed without end. */
 	fake_set("min_pool_size", "0");
 	fake_set("server_lifetime", "3600");
 	check_everything();
 	run_until_idle(sim_client_finish_transaction);
+	sim_moves_check_settled();
 	check_notes();
 	run_until_idle(sim_client_finish_listening);
 	/* In session mode finished clients keep their servers while others wait. */

@@ -38,6 +38,12 @@ struct sim_client *sim_world_client_at(unsigned slot);
 unsigned sim_world_slot(const struct sim_client *client);
 struct sim_client *sim_world_client(unsigned number);
 
+/* The client that a server is paired with, or is asked for; or NULL. */
+struct sim_client *sim_world_client_of(const struct server_link *server);
+
+/* The server fails, if it is connected: see sim_server_fail(). Its client may be closed for that. */
+bool sim_world_fail_server(struct sim_server *server, bool tells, bool breaks);
+
 /* Was a cancel request sent with the key of this client, or is the client closed? */
 bool sim_world_is_cancelled(unsigned client);
 
