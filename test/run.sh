@@ -4,6 +4,7 @@
 # print a verdict that ends with the line `N passed, N failed`.
 #   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer build, and those
 #                                  against PostgreSQL 18
+#   PGUSHER_TEST_PATRONI=1         run the tests of Patroni with etcd too
 #   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL with its programs in this folder
 #   PGUSHER_TEST_PG18BIN=FOLDER    the programs of PostgreSQL 18, to test the plain build against too
 #   PGUSHER_TEST_LIBPQ=FOLDER      a folder with psycopg[binary], which has PostgreSQL 18's libpq
@@ -19,6 +20,7 @@ need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dn
 	python3-pytest python3-pytest-xdist python3-psycopg python3-psycopg2 python3-asyncpg python3-pg8000 \
 	python3-django python3-sqlalchemy ruby-pg ruby-activerecord python3-prometheus-client \
 	python3-pip prometheus prometheus-pgbouncer-exporter
+[ "${PGUSHER_TEST_PATRONI:-0}" != 1 ] || need_packages patroni etcd-server
 # 11 MB to fetch and 58 MB installed, since PostgreSQL brings its libllvm14. Without it the run goes
 # on, and the verdict names the check that was skipped (test/lint/format.py).
 if ! command -v clang-format-14 >/dev/null && apt-cache show clang-format-14 >/dev/null 2>&1; then

@@ -91,7 +91,7 @@ def test_check_lists_every_problem_with_its_line(new_pooler):
 MISTAKES = [
     ("[databases]", None),
     ("app = hots=127.0.0.1", "app: unrecognized connection parameter: hots: did you mean host?"),
-    ("web = port=54320000", "web: invalid port: 54320000: allowed is a number from 1 to 65535"),
+    ("web = port=54320000", "web: invalid port: 54320000: allowed is a number from 1 to 65535, or one for each host"),
     ("far = host='example.com", "far: syntax error in connection string"),
     ("pgbouncer = host=127.0.0.1", 'pgbouncer: database name "pgbouncer" is reserved'),
     ("[user]", 'invalid section "user": allowed is databases, peers, pgbouncer, pgusher, users'),
