@@ -211,6 +211,7 @@ static void drop_server(struct server_link *server)
 	listening_takeover_drop_server(server);
 	requests_clear(&server->requests);
 	statements_server_closed(server);
+	host_use(server, NULL);
 	backends_remove(server);
 	free(server->cancel_key);
 	free(server->pinned_by);
