@@ -59,8 +59,8 @@ def take_over(pooler, *options, **popen):
     """-R, and what must hold after each."""
     pooler.close_console()
     old = pooler.take_over(*options, **popen)
-    wait_until(lambda: os.path.exists(pooler.path("pid")))
-    assert pid_of(pooler) == pooler.process.pid != old.pid
+    wait_until(lambda: pid_of(pooler) == pooler.process.pid, what="the new process's pidfile")
+    assert pooler.process.pid != old.pid
     assert os.path.exists(pooler.socket_path)
     return old
 
