@@ -25,7 +25,7 @@ void host_watch_round(struct registry *registry);
 void host_watch_start(struct registry *registry);
 void host_watch_stop(struct registry *registry);
 
-/* The pool has a server, perhaps its first: its hosts are found in the next turn. */
+/* The pool has a server, perhaps its first, or could not get one: begin a round in the next turn. */
 void host_watch_begin_soon(struct pool *pool);
 
 /* A connection that is to watch its host has logged in. May close it. */

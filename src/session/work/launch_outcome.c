@@ -109,6 +109,8 @@ static void failed(struct pool *pool, const struct failure *why, bool refused)
 	pool->refused = refused;
 	pool->last_failure = *why;
 	login_concurrency_note_failure(pool);
+	/* Its clients wait: hosts are asked more often from now on. */
+	host_watch_begin_soon(pool);
 	/* The last of several logins decides: the server may have accepted some of them. */
 	if (!refused || login_concurrency_is_undecided(pool) ||
 		(has_common_servers(pool) && pool->welcome))
