@@ -7,6 +7,7 @@
 #include "model/host/host_items.h"
 #include "model/statistics/reason_facts.h"
 #include "session/link/close.h"
+#include "session/server/host_fit.h"
 #include "session/server/host_probe.h"
 #include "session/server/host_role.h"
 #include "session/server/server_login.h"
@@ -32,7 +33,7 @@ static bool may_watch(const struct pool *pool)
 {
 	const struct process *process = pool->registry->process;
 
-	return host_role_matters(pool) && pool_has_clients(pool) && !pool_is_paused(pool) &&
+	return host_fit_applies(pool) && pool_has_clients(pool) && !pool_is_paused(pool) &&
 		!pool->left_behind && !pool->refused && !pool->database->disabled &&
 		process->operation == OPERATION_RUNNING && process->shutdown == SHUTDOWN_NONE &&
 		!process->draining && !process->still &&
@@ -298,7 +299,7 @@ void host_watch_begin_soon(struct pool *pool)
 {
 	struct process *process = pool->registry->process;
 
-	if (host_role_matters(pool) && process->host_watch.expire)
+	if (host_fit_applies(pool) && process->host_watch.expire)
 		wheel_set_exact(&pool->registry->loop->wheel, &process->host_watch,
 			now_of(pool->registry));
 }

@@ -13,7 +13,7 @@
 #include "session/pool/move_clients.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
-#include "session/server/host_role.h"
+#include "session/server/host_fit.h"
 
 struct server_link *pairing_next_idle(struct pool *pool)
 {
@@ -122,7 +122,7 @@ void pairing_wait(struct client_link *client)
  */
 static bool is_hopeless(const struct pool *pool)
 {
-	return pool->failing && !pool->wanting && (pool->refused || !host_role_matters(pool)) &&
+	return pool->failing && !pool->wanting && (pool->refused || !host_fit_applies(pool)) &&
 		pool_servers(pool) == pool_logins(pool) &&
 		!login_concurrency_is_undecided(pool);
 }

@@ -10,7 +10,7 @@
 #include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
 #include "session/rules/restore.h"
-#include "session/server/host_role.h"
+#include "session/server/host_report.h"
 #include "wire/message.h"
 #include "wire/parameters.h"
 #include "wire/report.h"
@@ -49,7 +49,7 @@ enum verdict relay_remember_parameter(struct relay_run *run)
 
 	if (!run->whole || !report_parse_parameter(body, length, &name, &value))
 		return relay_fail(run, failure_of(REASON_BROKEN_PARAMETER_STATUS));
-	host_role_reported(run->server, name, value);
+	host_report_changed(run->server, name, value);
 	if (run->server->link.state == SERVER_CLOSED)
 		return RELAY_STOP;
 	later = server_is_syncing(run->server) || restore_withholds_report(run, name);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "session/server/host_fit.h"
 #include "session/server/host_role.h"
 
 /*
@@ -104,7 +105,7 @@ void failover_server_is_read_only(struct server_link *server)
 
 	if (!registry->process->settings->server_failover_check)
 		return;
-	if (server->at && host_role_matters(server->link.pool)) {
+	if (server->at && host_fit_applies(server->link.pool)) {
 		/* If its host is read-only, the answer retires servers; if the transaction is, none. */
 		if (server->at->role != HOST_ROLE_STANDBY)
 			host_role_doubt(server);

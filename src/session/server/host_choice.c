@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/host/host_items.h"
-#include "session/server/host_role.h"
+#include "session/server/host_fit.h"
 
 /* A host that is better by its badness comes first, however many servers it has. */
 #define SERVERS_BITS 32
@@ -28,7 +28,7 @@ static uint64_t rank_of(const struct pool *pool, const struct host *host)
 	const bool least = database_load_balance(pool->database, process->settings) ==
 		LOAD_BALANCE_LEAST_CONNECTIONS;
 	const bool avoided = host && host_is_avoided(host, loop_now(pool->registry->loop));
-	const uint64_t badness = (avoided ? AVOIDED : 0) + (uint64_t)host_role_fits(pool, host);
+	const uint64_t badness = (avoided ? AVOIDED : 0) + (uint64_t)host_fit_of(pool, host);
 
 	return badness << SERVERS_BITS | (least && host ? host->servers : 0);
 }

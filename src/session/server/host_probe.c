@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "session/relay/own_query.h"
-#include "session/server/host_role.h"
+#include "session/server/host_report.h"
 
 /*
  * The setting counts only if it is the host's, and not one of this user or database. Positions are
@@ -94,7 +94,7 @@ void host_probe_take_row(struct server_link *server, int columns,
 			.known = true,
 		};
 	}
-	host_role_probed(server, &facts);
+	host_report_probed(server, &facts);
 }
 
 void host_probe_refused(struct server_link *server, const struct report *report)

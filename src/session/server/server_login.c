@@ -10,7 +10,9 @@
 #include "session/notify/listening_server.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
+#include "session/server/host_fit.h"
 #include "session/server/host_probe.h"
+#include "session/server/host_report.h"
 #include "session/server/host_role.h"
 #include "session/server/own_connection.h"
 #include "session/server/server_authentication.h"
@@ -184,7 +186,7 @@ static const char *connect_query(const struct server_link *server)
 /* The role of its host is not what the pool asks for: go on to another one, if there is one. */
 static bool has_wrong_role(const struct server_link *server)
 {
-	return !server->login->route.choice.takes_any && host_role_refuses(server);
+	return !server->login->route.choice.takes_any && host_fit_refuses(server);
 }
 
 static void try_other_role(struct server_link *server)
@@ -193,7 +195,7 @@ static void try_other_role(struct server_link *server)
 
 	host_role_lives(server, 0);
 	choice->role_refused =
-		choice->role_refused || host_role_is_preference(server->link.pool);
+		choice->role_refused || host_fit_is_preference(server->link.pool);
 	choice->answered = true;
 	server_login_reset(server);
 	server_route_next(&server->login->route, REASON_SERVER_ROLE);
@@ -213,7 +215,7 @@ static void take_role(struct server_link *server)
 {
 	const char *query = connect_query(server);
 
-	host_role_logged_in(server);
+	host_report_logged_in(server);
 	if (has_wrong_role(server)) {
 		try_other_role(server);
 	} else if (query) {
@@ -228,7 +230,7 @@ static void on_ready(struct server_link *server, const uint8_t *body, size_t len
 {
 	if (!server->login->authenticated || length != 1 || body[0] != 'I') {
 		server_close_for(server, REASON_BAD_PKT_HEADER);
-	} else if (host_role_must_ask(server)) {
+	} else if (host_fit_must_be_asked(server)) {
 		server->login->asks_role = true;
 		begin_preparing(server);
 		host_probe_send(server);

@@ -6,7 +6,7 @@
 
 #include "session/link/close.h"
 #include "session/parameters/welcome_message.h"
-#include "session/server/host_role.h"
+#include "session/server/host_report.h"
 #include "session/server/server_login_state.h"
 #include "wire/message.h"
 #include "wire/parameter_values.h"
@@ -33,7 +33,7 @@ void server_welcome_take_parameter(
 		server_close_for(server, REASON_BROKEN_PARAMETER_STATUS);
 		return;
 	}
-	host_role_take_parameter(server, name, value);
+	host_report_take_parameter(server, name, value);
 	index = parameter_index(registry->parameters, name);
 	if (index >= 0 ? !link_set_parameter(&server->link, (unsigned)index, value)
 		       : !buffer_append(&login->untracked, message, frame->total))

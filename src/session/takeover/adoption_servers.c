@@ -10,7 +10,7 @@
 #include "model/statements_in_flight.h"
 #include "session/notify/listening_takeover.h"
 #include "session/relay/relay_rules.h"
-#include "session/server/host_role.h"
+#include "session/server/host_report.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
 #include "session/takeover/adoption_statements.h"
@@ -155,7 +155,7 @@ static void take_session_state(struct server_link *server, const struct link_rec
 static void adopt_host(struct server_link *server)
 {
 	host_use(server, host_items_of_server(server));
-	host_role_logged_in(server);
+	host_report_logged_in(server);
 }
 
 static bool fill_server(struct server_link *server, const struct link_record *record)

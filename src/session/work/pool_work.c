@@ -14,8 +14,8 @@
 #include "session/pool/return_to_pool.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay.h"
+#include "session/server/host_fit.h"
 #include "session/server/host_probe.h"
-#include "session/server/host_role.h"
 #include "session/state/functions.h"
 #include "session/work/replication.h"
 #include "session/work/welcome.h"
@@ -73,7 +73,7 @@ static void check_server(struct server_link *server)
 
 	const bool for_role = server->role_doubted ||
 		(settings->server_check_role == ROLE_CHECK_ALWAYS && server->at &&
-			host_role_matters(server->link.pool));
+			host_fit_applies(server->link.pool));
 
 	if (server->dirty || !server_is_clean(server)) {
 		server_close_for(server, REASON_SV_USED_SERVER_GOT_DIRTY);

@@ -2,7 +2,6 @@
 /* The connections that watch hosts: when they ask, when they are opened again, and their end. */
 #include "daemon/janitor.h"
 #include "model/host/host_items.h"
-#include "session/server/host_role.h"
 #include "support/fakes/fake_pool.h"
 #include "wire/writer.h"
 

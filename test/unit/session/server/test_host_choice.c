@@ -2,7 +2,7 @@
 /* In which order the hosts of a list are tried: by their role, whether they answer, and the balance. */
 #include "model/host/host_items.h"
 #include "session/server/host_choice.h"
-#include "session/server/host_role.h"
+#include "session/server/host_fit.h"
 #include "support/fakes/fake_pool.h"
 
 static struct pool *pool;
@@ -160,7 +160,7 @@ static void test_host_of_another_system_is_the_last(void **state)
 	pool->database->system = 1;
 	host_at(0)->system = 2;
 	host_at(1)->system = 1;
-	assert_int_equal(host_role_fits(pool, host_at(0)), HOST_IS_FOREIGN);
+	assert_int_equal(host_fit_of(pool, host_at(0)), HOST_IS_FOREIGN);
 	assert_string_equal(order(), "bca");
 	fake_set("host_identity_check", "0");
 	assert_string_equal(order(), "abc");
@@ -171,9 +171,9 @@ static void test_lag_that_was_told_long_ago_does_not_count(void **state)
 	(void)state;
 	start_with("target_session_attrs=standby max_standby_lag=100B");
 	know("lpp");
-	assert_int_equal(host_role_fits(pool, host_at(0)), HOST_DOES_NOT_FIT);
+	assert_int_equal(host_fit_of(pool, host_at(0)), HOST_DOES_NOT_FIT);
 	fake_advance(61 * USEC_PER_SEC);
-	assert_int_equal(host_role_fits(pool, host_at(0)), HOST_FITS);
+	assert_int_equal(host_fit_of(pool, host_at(0)), HOST_FITS);
 }
 
 /* setting: max_standby_lag databases.max_standby_lag */
@@ -183,12 +183,12 @@ static void test_time_limits_the_lag_too(void **state)
 	start_with("target_session_attrs=standby max_standby_lag=2s");
 	know("lss");
 	host_at(0)->progress.replay_age = USEC_PER_SEC;
-	assert_int_equal(host_role_fits(pool, host_at(0)), HOST_FITS);
+	assert_int_equal(host_fit_of(pool, host_at(0)), HOST_FITS);
 	host_at(0)->progress.replay_age = 3 * USEC_PER_SEC;
-	assert_int_equal(host_role_fits(pool, host_at(0)), HOST_DOES_NOT_FIT);
+	assert_int_equal(host_fit_of(pool, host_at(0)), HOST_DOES_NOT_FIT);
 	/* It has all there is: the primary is idle. */
 	host_at(0)->progress.behind = 0;
-	assert_int_equal(host_role_fits(pool, host_at(0)), HOST_FITS);
+	assert_int_equal(host_fit_of(pool, host_at(0)), HOST_FITS);
 }
 
 int main(void)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/server/host_report.h"
+
+#include <string.h>
+
+#include "model/host/host_items.h"
+#include "session/server/host_fit.h"
+#include "session/server/host_role.h"
+#include "session/server/host_succession.h"
+
+static const char hot_standby[] = "in_hot_standby",
+		  read_only[] = "default_transaction_read_only";
+
+/* --- what servers say --------------------------------------------------------------------- */
+
+static enum host_role role_of(const char *value)
+{
+	return strcmp(value, "on") == 0 ? HOST_ROLE_STANDBY : HOST_ROLE_PRIMARY;
+}
+
+/* Returns whether the role is another one than was known, or the first one that is known. */
+static bool learn(struct server_link *server, enum host_role role, enum host_teller teller)
+{
+	struct host *host = server->at;
+	const enum host_role before = host->role;
+	char text[HOST_TEXT_SIZE];
+
+	if (role == HOST_ROLE_UNKNOWN ||
+		!host_set_role(host, role, teller, loop_now(server->link.stream.loop)))
+		return false;
+	if (host->watched || before != HOST_ROLE_UNKNOWN)
+		link_log(&server->link, LEVEL_LOG, "host %s is a %s%s, as a %s tells",
+			host_text(host, text), host_role_name(host),
+			before == HOST_ROLE_UNKNOWN ? "" : " now", host_teller_name(host));
+	if (role == HOST_ROLE_PRIMARY)
+		host_succession_judge(
+			link_registry(&server->link), host, before == HOST_ROLE_STANDBY);
+	else if (before == HOST_ROLE_PRIMARY)
+		host_succession_without(link_registry(&server->link), host);
+	return true;
+}
+
+void host_report_take_parameter(struct server_link *server, const char *name, const char *value)
+{
+	if (strcmp(name, hot_standby) == 0)
+		server->role = role_of(value);
+	else if (strcmp(name, read_only) == 0)
+		server->read_only = strcmp(value, "on") == 0;
+	/* This session may write at least: what an older probe has told is over. */
+	if (strcmp(name, read_only) == 0 && !server->read_only && server->at)
+		server->at->read_only = false;
+}
+
+void host_report_logged_in(struct server_link *server)
+{
+	if (server->at && learn(server, server->role, HOST_TOLD_BY_LOGIN))
+		host_role_wake(link_registry(&server->link));
+}
+
+void host_report_changed(struct server_link *server, const char *name, const char *value)
+{
+	struct registry *registry = link_registry(&server->link);
+
+	if (!server->at)
+		return;
+	if (strcmp(name, hot_standby) == 0) {
+		if (learn(server, role_of(value), HOST_TOLD_BY_REPORT))
+			host_role_wake(registry);
+	} else if (strcmp(name, read_only) == 0) {
+		/* The client may have set it, or the host may have been fenced. */
+		host_role_doubt(server);
+	}
+}
+
+/* --- what probes say ---------------------------------------------------------------------- */
+
+static void log_foreign(const struct pool *pool, const struct host *host)
+{
+	char text[HOST_TEXT_SIZE];
+
+	if (host->system == 0 || host->system == pool->database->system ||
+		pool_target_session(pool) == TARGET_ANY || !host_items_have(pool, host))
+		return;
+	log_write(LEVEL_ERROR,
+		"database %s: host %s is of another PostgreSQL system than the others (%llu, not "
+		"%llu)%s",
+		pool->database->name, host_text(host, text), (unsigned long long)host->system,
+		(unsigned long long)pool->database->system,
+		pool->registry->process->settings->host_identity_check ? ", and is not used"
+								       : "");
+}
+
+/* The system is that of the first servers that clients had. */
+static uint64_t system_of_servers(const struct pool *pool)
+{
+	struct pool_walk walk = pool_walk_servers(pool);
+	const struct link *link;
+
+	while ((link = pool_walk_next(&walk)) != NULL) {
+		const struct server_link *server = (const struct server_link *)link;
+
+		if (server->at && server->at->system && !server->watches && !server->login)
+			return server->at->system;
+	}
+	return 0;
+}
+
+/* The host has told another system than before, or the first one. */
+static void compare_system(struct pool *pool, const struct host *host)
+{
+	struct database *database = pool->database;
+
+	if (database->system != 0) {
+		log_foreign(pool, host);
+		return;
+	}
+	database->system = system_of_servers(pool);
+	if (database->system == 0)
+		return;
+	TAILQ_FOREACH (host, &pool->registry->process->hosts, in_hosts)
+		log_foreign(pool, host);
+}
+
+static void compare_systems(struct registry *registry, const struct host *host)
+{
+	struct pool *pool;
+
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (host_fit_applies(pool))
+			compare_system(pool, host);
+	}
+}
+
+void host_report_probed(struct server_link *server, const struct host_facts *facts)
+{
+	struct registry *registry = link_registry(&server->link);
+	struct host *host = server->at;
+	bool changed = learn(server, facts->role, HOST_TOLD_BY_PROBE);
+	char text[HOST_TEXT_SIZE];
+
+	if (host->read_only != facts->read_only) {
+		host->read_only = facts->read_only;
+		link_log(&server->link, LEVEL_LOG, "host %s is %s now, as a probe tells",
+			host_text(host, text), facts->read_only ? "read-only" : "read-write");
+		changed = true;
+	}
+	host->progress = facts->progress;
+	host->progress.told_at = loop_now(registry->loop);
+	hosts_compare_progress(&registry->process->hosts, host);
+	if (facts->system != host->system) {
+		host->system = facts->system;
+		compare_systems(registry, host);
+		changed = true;
+	}
+	if (facts->timeline != host->timeline) {
+		/* A primary that has another timeline than before was promoted meanwhile. */
+		const bool promoted = host->timeline && facts->timeline > host->timeline;
+
+		host->timeline = facts->timeline;
+		if (host->role == HOST_ROLE_PRIMARY)
+			host_succession_judge(registry, host, promoted);
+		changed = true;
+	}
+	/* The one that was promoted in its place may have turned out to be of another system. */
+	if (host->superseded && !host_succession_has_rival(registry, host)) {
+		host->superseded = false;
+		changed = true;
+	}
+	if (changed)
+		host_role_wake(registry);
+	else
+		host_role_retire_lagging(registry, host);
+}
