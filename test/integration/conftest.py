@@ -11,11 +11,13 @@ import pytest
 pytest.register_assert_rewrite("support")
 pytest_plugins = ["support.second_try"]
 
+from support.clients.writers import TABLE
 from support.crosstalk import requests, transfers
 from support.process import drop_folder, make_folder, run
 from support.servers.cluster import SHARED_FOLDER, Cluster
 from support.servers.fake_server import FakeServer, answer_with_text
 from support.servers.pooler import Pooler, is_sanitized, publish_binary
+from support.servers.replicas import Replicas
 from support.servers.tcp_relay import Relay
 from support.session_state import places
 
@@ -33,6 +35,20 @@ def cluster(shared_cluster):
     """The shared PostgreSQL, with no client connected to it. Tests must leave it as it was."""
     shared_cluster.clear()
     return shared_cluster
+
+
+@pytest.fixture(scope="module")
+def replicas():
+    """A primary and a standby, for all tests of a module."""
+    group = Replicas(2, TABLE)
+    yield group
+    group.destroy()
+
+
+@pytest.fixture
+def pair(replicas):
+    """The primary and its synchronous standby, whichever of the two these are by now."""
+    return replicas.settle()
 
 
 @pytest.fixture

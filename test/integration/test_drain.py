@@ -4,11 +4,11 @@
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import subprocess
 import threading
-import time
 
 import psycopg
 import pytest
@@ -392,7 +392,8 @@ def insert_until_told(client, number, pause):
     """Returns how many rows the pooler has confirmed."""
     confirmed = 0
     while True:
-        time.sleep(pause())
+        # The pooler may tell the client to leave while it is idle.
+        select.select([client.socket], [], [], pause())
         try:
             client.send(wire.query(f"INSERT INTO drained VALUES ({number}, {confirmed})"))
             client.result()

@@ -18,7 +18,7 @@ from support.clients.raw import ServerError
 from support.clients.writers import TABLE, Writers, failure_of
 from support.process import drop_folder, make_folder, wait_until
 from support.servers.name_servers import Dnsmasq, write_resolv_conf
-from support.servers.replicas import BlackHole, Replicas
+from support.servers.replicas import BlackHole
 
 # More than 2 MB of WAL.
 BULK = "CREATE TABLE bulk AS SELECT n, repeat('x', 100) FROM generate_series(1, 20000) n"
@@ -33,20 +33,6 @@ FLAPS = int(os.environ.get("PGUSHER_TEST_FLAPS", 3))
 
 # The error that a client gets in a transaction: that of the server which ends, or of its lost connection.
 CUT = {"08006", "57P01", "57P02"}
-
-
-@pytest.fixture(scope="module")
-def replicas():
-    """A primary and a standby, for all scenes."""
-    group = Replicas(2, TABLE)
-    yield group
-    group.destroy()
-
-
-@pytest.fixture
-def pair(replicas):
-    """The primary and its synchronous standby, whichever of the two these are by now."""
-    return replicas.settle()
 
 
 @pytest.fixture
@@ -90,6 +76,14 @@ def routed(new_pooler):
         )
 
     return make
+
+
+def routed_with_one(routed, primary, standby):
+    """A daemon for writers, and with a pool of one server, for which clients wait."""
+    return routed(
+        main=entry(primary, standby, attrs="read-write"),
+        one=entry(primary, standby, attrs="read-write", pool_size=1),
+    )
 
 
 def writers(pooler, dbname="main", **options):
@@ -332,10 +326,7 @@ def test_nothing_is_written_at_an_old_primary_once_the_new_one_is_known(routed, 
 
 def test_no_client_notices_a_switchover_between_pause_and_resume(routed, pair):
     primary, standby = pair
-    pooler = routed(
-        main=entry(primary, standby, attrs="read-write"),
-        one=entry(primary, standby, attrs="read-write", pool_size=1),
-    )
+    pooler = routed_with_one(routed, primary, standby)
     audience = Audience(pooler, "one")
     with writers(pooler) as writing:
         writing.wait_written()
@@ -375,10 +366,7 @@ def test_the_old_primary_comes_back_as_a_standby_without_an_error(routed, pair):
 
 def test_a_fenced_primary_is_left(routed, pair):
     primary, standby = pair
-    pooler = routed(
-        main=entry(primary, standby, attrs="read-write"),
-        one=entry(primary, standby, attrs="read-write", pool_size=1),
-    )
+    pooler = routed_with_one(routed, primary, standby)
     audience = Audience(pooler, "one")
     with writers(pooler) as writing:
         writing.wait_written()

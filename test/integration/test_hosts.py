@@ -10,26 +10,10 @@ from collections import Counter
 import psycopg
 import pytest
 
-from support.clients.writers import TABLE
 from support.process import stays, wait_until
 from support.servers.cluster import SHARED_FOLDER, Cluster
-from support.servers.replicas import Replicas
 
 PLACE = "SELECT host(inet_server_addr())"
-
-
-@pytest.fixture(scope="module")
-def replicas():
-    """A primary and a standby, for all tests."""
-    group = Replicas(2, TABLE)
-    yield group
-    group.destroy()
-
-
-@pytest.fixture
-def pair(replicas):
-    """The primary and its standby."""
-    return replicas.settle()
 
 
 @pytest.fixture(scope="module")
