@@ -34,8 +34,8 @@ enum operation { OPERATION_RUNNING, OPERATION_PAUSED, OPERATION_SUSPENDED };
 enum shutdown_mode { SHUTDOWN_NONE, SHUTDOWN_WAIT_FOR_SERVERS, SHUTDOWN_WAIT_FOR_CLIENTS };
 
 /*
- * The stages of a shutdown that waits for clients: see daemon/shutdown. A process whose
- * connections another one has taken over waits without them.
+ * The stages of a shutdown that waits for clients: see daemon/shutdown. After a
+ * takeover the old process waits without them.
  */
 enum drain_stage {
 	DRAIN_NONE,

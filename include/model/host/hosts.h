@@ -50,7 +50,7 @@ struct host {
 	enum host_question question : 8;
 	bool read_only; /* default_transaction_read_only in its configuration */
 	bool superseded; /* a primary, but another host of its system was promoted later */
-	bool is_name; /* stands for a name whose addresses are hosts; no server uses it */
+	bool is_name; /* stands for a name, the addresses of which are hosts; no server uses it */
 	bool listed; /* by a database: see session/server/host_choice */
 	bool watched; /* by a database that has a list, or asks for a role */
 	bool gone; /* its name has the address no longer: freed by hosts_sweep() */

@@ -40,7 +40,7 @@ static bool may_watch(const struct pool *pool)
 		process->settings->host_check_interval > 0;
 }
 
-/* Clients wait, and no host is known that could serve them. */
+/* Clients wait, and the last login for them has failed. */
 static bool is_waiting(const struct pool *pool)
 {
 	return pool_wanted_servers(pool) + pool_welcoming_clients(pool) > 0 && pool->failing;
