@@ -4,7 +4,7 @@
  *
  * All functions do nothing in a process that was not started by a service manager, and
  * libsystemd is not even loaded then. Protocol: sd_notify(3), sd_listen_fds(3),
- * sd_watchdog_enabled(3). Notifications never block: if the socket of a hanging manager is full
+ * sd_watchdog_enabled(3), systemd.service(5). Notifications never block: if the socket of a hanging manager is full
  * they are lost, but a lost READY=1 is sent again before the next notification.
  */
 #ifndef PGUSHER_DAEMON_SYSTEMD_H
@@ -12,15 +12,19 @@
 
 #include <stdbool.h>
 
+#include "net/listener.h"
 #include "net/loop.h"
 
 enum { SYSTEMD_SOCKETS_MOST = 64 };
 
-/* Passed sockets, sorted by the names that their units give them. */
+/* Passed sockets, sorted by the names that their units, or we, gave them. */
 struct systemd_sockets {
-	int clients[SYSTEMD_SOCKETS_MOST]; /* accept clients; any name but `metrics` */
+	struct listen_socket clients[SYSTEMD_SOCKETS_MOST]; /* accept clients; any other name */
 	unsigned client_count;
 	int metrics; /* named `metrics`; -1: none */
+	/* Kept for us since systemd_keep_sockets() of an earlier process; -1: used, or closed. */
+	int kept[SYSTEMD_SOCKETS_MOST];
+	unsigned kept_count;
 };
 
 /* Was this process started by a service manager, as its environment shows? */
@@ -35,6 +39,27 @@ bool systemd_is_built(void);
  */
 bool systemd_take_sockets(struct systemd_sockets *out);
 
+/*
+ * Leave copies of these sockets with the manager, in place of those left before: it passes them
+ * to the next process of the service if this one dies. Needs FileDescriptorStoreMax= in the unit.
+ */
+void systemd_keep_sockets(const int *sockets, unsigned count);
+
+/* Make the manager close its copies. */
+void systemd_forget_sockets(void);
+
+/* Close the kept sockets that were not used. */
+void systemd_close_kept(struct systemd_sockets *sockets);
+
+/*
+ * Tell the manager that another process is the main process of the service from now on. Needs
+ * NotifyAccess=all in the unit.
+ */
+void systemd_main_process(pid_t process);
+
+/* Notify nothing any more: another process of the service does. */
+void systemd_end(void);
+
 /* Notify the manager that the start, or a reload, is complete. */
 void systemd_ready(void);
 
@@ -47,10 +72,14 @@ void systemd_stopping(void);
 /* ... of the status, one line of text. */
 void systemd_status(const char *text);
 
+/* Time after which the manager's watchdog ends a process that is silent; 0: it has no watchdog. */
+usec_t systemd_watchdog(void);
+
 /*
- * If the manager has a watchdog: send it keep-alive messages in time, as long as the loop runs.
+ * Send the manager keep-alive messages, as a watchdog of this time expects, for as long as the loop
+ * runs. Does nothing for the time 0.
  */
-void systemd_watchdog_start(struct loop *loop);
+void systemd_watchdog_start(struct loop *loop, usec_t limit);
 void systemd_watchdog_stop(struct loop *loop);
 
 #endif

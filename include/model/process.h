@@ -85,6 +85,7 @@ struct process {
 	enum shutdown_mode shutdown;
 	enum drain_stage drain;
 	usec_t operation_at, shutdown_at; /* when these two last changed */
+	usec_t watchdog; /* time of the service manager's watchdog (daemon/systemd); 0: none */
 	uint64_t last_id; /* of links, for SHOW */
 	struct handles handles; /* of the objects that a SHOW names */
 	struct descriptors descriptors;

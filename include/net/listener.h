@@ -43,6 +43,13 @@ typedef void listener_function(
 /* Returns whether one more connection may be accepted; must not close listeners. */
 typedef bool listener_room_function(void *context);
 
+/* A socket that listens already. */
+struct listen_socket {
+	int fd;
+	/* A service manager holds it too, and keeps the file of a Unix socket. */
+	bool is_managers;
+};
+
 /* listeners_open() keeps no reference to these options, nor to their texts. */
 struct listen_options {
 	const char
@@ -57,13 +64,16 @@ struct listen_options {
 	unsigned unix_mode;
 	const char *unix_group; /* name or number; empty: do not change the group */
 	/* Sockets that listen already, to be used instead; owned by the set after success. */
-	const int *passed;
+	const struct listen_socket *passed;
 	unsigned passed_count;
+	bool inherited; /* those come from the old process of a takeover */
 	/*
-	 * True: they come from the old process of a takeover, and their files are removed at
-	 * the end. False: they come from a service manager, which keeps the files.
+	 * Sockets of an earlier process, which the service manager has kept since that process
+	 * died: each is used where the options name its address, and then owned by the set; its
+	 * entry becomes -1. The caller closes the others.
 	 */
-	bool inherited;
+	int *kept;
+	unsigned kept_count;
 };
 
 struct listeners;
@@ -163,8 +173,10 @@ const char *listener_text(const struct listener *listener, char out[LISTENER_TEX
 
 /*
  * Returns whether a process listens on the Unix socket of this directory and port; false for an
- * empty directory. Call it before listeners_open(), which removes a socket file that exists.
+ * empty directory, and if the socket there is one of the `kept` ones (-1: none). Call it before
+ * listeners_open(), which removes a socket file that exists.
  */
-bool listener_unix_is_in_use(const char *unix_dir, int port);
+bool listener_unix_is_in_use(
+	const char *unix_dir, int port, const int *kept, unsigned kept_count);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * Functions that the files of net/listener share; private to them. listener_accept.c accepts
  * from any kind of socket; listener_tcp.c, listener_unix.c and listener_passed.c make
- * listeners; listener.c opens and closes the set.
+ * listeners; listener_kept.c finds sockets that an earlier process has left; listener.c opens
+ * and closes the set.
  */
 #ifndef PGUSHER_NET_LISTENER_PARTS_H
 #define PGUSHER_NET_LISTENER_PARTS_H
@@ -62,5 +63,22 @@ void listener_unlink(const struct listener *listener);
 /* Start all passed sockets. Returns false and names the one that cannot be used in `why`. */
 bool listeners_take_passed(
 	struct listeners *set, const struct listen_options *options, char *why, size_t size);
+
+/* --- src/net/listener_kept.c -------------------------------------------------------------- */
+
+/*
+ * Returns the kept socket that listens on this address, which the caller owns from now on, and
+ * -1 if there is none. It is non-blocking and close-on-exec.
+ */
+int listener_take_kept_tcp(const struct listen_options *options, const struct sockaddr *at);
+
+/*
+ * The same for the Unix socket of this path. There must be a file at the path that leads to that
+ * very socket: clients do not reach one without a file, or whose file another process replaced.
+ */
+int listener_take_kept_unix(const struct listen_options *options, const char *path);
+
+/* Does a connection made to this path end at one of the kept sockets? */
+bool listener_is_kept(int connected, const char *path, const int *kept, unsigned kept_count);
 
 #endif

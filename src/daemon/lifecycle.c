@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/lifecycle.h"
 
+#include <unistd.h>
+
 #include "admin/console/console.h"
 #include "base/log.h"
 #include "config/tcp_settings.h"
 #include "daemon/apply.h"
 #include "daemon/console_actions.h"
 #include "daemon/descriptor_limit.h"
+#include "daemon/service_reload.h"
 #include "daemon/takeover/handover.h"
 #include "daemon/takeover/takeover.h"
 #include "daemon/version.h"
@@ -36,6 +39,9 @@ enum {
 	RESOLVER_NAMES = 4096,
 };
 
+/* A watchdog whose time is unknown gets messages twice in this time. */
+#define WATCHDOG_DEFAULT (10 * USEC_PER_SEC)
+
 /* --- start -------------------------------------------------------------------------------- */
 
 static bool refuse(const char *why)
@@ -58,6 +64,7 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 	struct registry *registry = &daemon->registry;
 	struct process *process = &daemon->process;
 
+	process->watchdog = systemd_watchdog();
 	process->version = version_text(snapshot_settings(config)->compat_version);
 	process_init(process, &daemon->loop.random, config);
 	life_attach(registry);
@@ -91,12 +98,30 @@ static bool make_resolver(struct daemon *daemon)
 	return peer_discovery_follow(&daemon->registry) ? true : refuse("no memory for peers");
 }
 
+/*
+ * Leave copies of the listening sockets with the service manager: should this process die, clients
+ * wait in them for the next one. Those that the manager has passed it has already.
+ */
+static void keep_listeners(struct daemon *daemon)
+{
+	const struct listener *listener = NULL;
+	int own[SYSTEMD_SOCKETS_MOST];
+	unsigned count = 0;
+
+	while ((listener = listeners_next(&daemon->listeners, listener)) != NULL) {
+		if (!listener->is_passed && count < SYSTEMD_SOCKETS_MOST)
+			own[count++] = listener->fd;
+	}
+	systemd_keep_sockets(own, count);
+	systemd_close_kept(&daemon->passed);
+}
+
 static bool listen_all(struct daemon *daemon)
 {
 	const struct settings *settings = daemon->registry.process->settings;
-	const int *passed = daemon->passed.clients;
+	const struct listen_socket *passed = daemon->passed.clients;
 	const unsigned passed_count = daemon->takeover
-		? takeover_listeners(daemon->takeover, &passed)
+		? takeover_listeners(daemon->takeover, &passed, &daemon->passed.metrics)
 		: daemon->passed.client_count;
 	const struct listen_options options = {
 		.addresses = settings->listen_addr,
@@ -111,6 +136,8 @@ static bool listen_all(struct daemon *daemon)
 		.passed = passed,
 		.passed_count = passed_count,
 		.inherited = daemon->takeover != NULL,
+		.kept = daemon->passed.kept,
+		.kept_count = daemon->passed.kept_count,
 	};
 	char why[512];
 
@@ -120,6 +147,7 @@ static bool listen_all(struct daemon *daemon)
 		return refuse(why);
 	daemon->listeners.has_room = client_accept_has_room;
 	daemon->made = DAEMON_MADE_LISTENERS;
+	keep_listeners(daemon);
 	return true;
 }
 
@@ -160,13 +188,30 @@ static bool finish_takeover(struct daemon *daemon)
 
 	if (!takeover_adopt(takeover, &daemon->registry))
 		return refuse("cannot rebuild what the old process had");
-	if (!takeover_commit(takeover, why, sizeof(why)))
+	/* Before the old process can end: the manager would take that for the service's end. */
+	if (daemon->options->main_process > 0)
+		systemd_main_process(getpid());
+	if (!takeover_commit(takeover, why, sizeof(why))) {
+		if (daemon->options->main_process > 0)
+			systemd_main_process(daemon->options->main_process);
 		return refuse(why);
+	}
 	daemon->takeover = NULL;
 	takeover_resume(takeover);
 	takeover_free(takeover);
 	succession_begin(daemon);
 	return true;
+}
+
+/*
+ * The manager tells the time of its watchdog to the process that it starts, not to a successor,
+ * which has it from the old process. A PgBouncer does not know it.
+ */
+static usec_t watchdog_of(const struct daemon *daemon)
+{
+	const usec_t limit = daemon->process.watchdog;
+
+	return limit > 0 || daemon->options->main_process == 0 ? limit : WATCHDOG_DEFAULT;
 }
 
 bool lifecycle_start(
@@ -186,11 +231,11 @@ bool lifecycle_start(
 	if (!listen_all(daemon))
 		return false;
 	make_metrics(daemon);
-	systemd_watchdog_start(&daemon->loop);
 	janitor_start(&daemon->janitor, &daemon->registry, after_upkeep);
 	if (!(daemon->takeover ? finish_takeover(daemon) : serve_metrics(daemon)))
 		return false;
 	descriptor_limit_count_others(&daemon->registry);
+	systemd_watchdog_start(&daemon->loop, watchdog_of(daemon));
 	return true;
 }
 
@@ -202,6 +247,7 @@ bool lifecycle_run(struct daemon *daemon)
 		daemon->process.version, event_get_version(),
 		event_base_get_method(daemon->loop.base), version_of_adns(), version_of_tls());
 	systemd_ready();
+	service_reload_succeeded();
 	loop_run(&daemon->loop);
 	return !daemon->failed;
 }

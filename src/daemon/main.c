@@ -19,6 +19,7 @@
 #include "daemon/pidfile.h"
 #include "daemon/privileges.h"
 #include "daemon/process.h"
+#include "daemon/service_reload.h"
 #include "daemon/takeover/takeover.h"
 #include "daemon/version.h"
 #include "session/auth/method.h"
@@ -109,17 +110,28 @@ static bool open_log(const struct start *start)
 	return true;
 }
 
+static bool unix_socket_is_in_use(const struct start *start)
+{
+	const struct systemd_sockets *passed = &start->daemon->passed;
+
+	return listener_unix_is_in_use(start->settings->unix_socket_dir,
+		start->settings->listen_port, passed->kept, passed->kept_count);
+}
+
 /* Take over from the process on the Unix socket; without one, start normally. */
 static bool take_over(const struct start *start)
 {
 	const struct settings *settings = start->settings;
 	char why[512];
 
-	log_write(LEVEL_WARNING, "Online restart is deprecated, use so_reuseport instead");
+	if (start->options->main_process == 0)
+		log_write(LEVEL_WARNING,
+			"Online restart is deprecated, use so_reuseport instead");
 	if (start->daemon->passed.client_count > 0)
 		return refuse("cannot reboot under service manager");
-	if (settings->unix_socket_dir[0] == '@' ||
-		!listener_unix_is_in_use(settings->unix_socket_dir, settings->listen_port)) {
+	if (settings->unix_socket_dir[0] == '@' || !unix_socket_is_in_use(start)) {
+		if (start->options->main_process > 0)
+			return refuse("the main process does not listen on this Unix socket");
 		log_write(LEVEL_LOG, "old process not found, try to continue normally");
 		return pidfile_check(settings->pidfile, why, sizeof(why)) || refuse(why);
 	}
@@ -136,7 +148,7 @@ static bool check_running_process(const struct start *start)
 		return take_over(start);
 	if (start->daemon->passed.client_count > 0)
 		warn_ignored(settings);
-	else if (listener_unix_is_in_use(settings->unix_socket_dir, settings->listen_port))
+	else if (unix_socket_is_in_use(start))
 		return refuse("unix socket is in use, cannot continue");
 	return pidfile_check(settings->pidfile, why, sizeof(why)) || refuse(why);
 }
@@ -219,6 +231,19 @@ static enum compat_version version_asked(const struct options *options)
 	return version;
 }
 
+static bool reload(struct options *options)
+{
+	switch (service_reload(options)) {
+	case SERVICE_RELOAD_DONE:
+		return true;
+	case SERVICE_RELOAD_SUCCESSOR:
+		return run(options);
+	case SERVICE_RELOAD_FAILED:
+		break;
+	}
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -231,6 +256,8 @@ int main(int argc, char **argv)
 		return run(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_CHECK:
 		return check_configuration(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+	case OPTIONS_RELOAD:
+		return reload(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_VERSION:
 		version_print(version_asked(&options));
 		return EXIT_SUCCESS;

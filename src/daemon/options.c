@@ -2,10 +2,13 @@
 #include "daemon/options.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 
+#include "base/text.h"
+
 /* Values that getopt_long() returns for long options without a letter. */
-enum { CHECK = 256, PRESET };
+enum { CHECK = 256, PRESET, RELOAD };
 
 static const struct option long_options[] = {
 	{"daemon", no_argument, NULL, 'd'},
@@ -15,6 +18,7 @@ static const struct option long_options[] = {
 	{"verbose", no_argument, NULL, 'v'},
 	{"check", no_argument, NULL, CHECK},
 	{"preset", required_argument, NULL, PRESET},
+	{"reload", required_argument, NULL, RELOAD},
 	{"version", no_argument, NULL, 'V'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -34,6 +38,19 @@ static bool add_preset(struct options *out)
 		return true;
 	}
 	fprintf(stderr, "%s: more than %d presets\n", out->program, OPTIONS_PRESETS_MOST);
+	return false;
+}
+
+static bool read_process(struct options *out)
+{
+	long long number;
+
+	if (text_to_integer(optarg, &number) && number > 0 && number <= INT_MAX) {
+		out->main_process = (pid_t)number;
+		return true;
+	}
+	fprintf(stderr, "%s: --reload needs the number of a process, not \"%s\"\n",
+		out->program, optarg);
 	return false;
 }
 
@@ -67,6 +84,11 @@ static enum options_action read_letters(int argc, char **argv, struct options *o
 			if (!add_preset(out))
 				return refuse(out);
 			break;
+		case RELOAD:
+			if (!read_process(out))
+				return refuse(out);
+			action = OPTIONS_RELOAD;
+			break;
 		case 'V':
 			return OPTIONS_VERSION;
 		case 'h':
@@ -87,7 +109,7 @@ enum options_action options_read(int argc, char **argv, struct options *out)
 	action = read_letters(argc, argv, out);
 	if (action == OPTIONS_VERSION && optind < argc && argv[optind][0] != '-')
 		out->config = argv[optind];
-	if (action != OPTIONS_RUN && action != OPTIONS_CHECK)
+	if (action != OPTIONS_RUN && action != OPTIONS_CHECK && action != OPTIONS_RELOAD)
 		return action;
 	if (optind + 1 != argc) {
 		fprintf(stderr, "%s: no configuration file specified\n", out->program);
@@ -109,6 +131,8 @@ void options_print_help(const struct options *options)
 	       "  -v, --verbose        log more; twice: much more\n"
 	       "      --preset=NAME=VALUE  the value of a setting that the file does not name\n"
 	       "      --check          print the problems of the configuration, and exit\n"
+	       "      --reload=PID     make that process, of a service, follow the configuration\n"
+	       "                       and the program, both as they are now, and exit\n"
 	       "  -V, --version        show versions, and exit; CONFIG_FILE is optional\n"
 	       "  -h, --help           show this help, and exit\n");
 }

@@ -16,6 +16,8 @@ void stop_gracefully(struct daemon *daemon, enum shutdown_mode mode)
 	/* Suspended connections would never end by themselves. */
 	if (process->operation == OPERATION_SUSPENDED)
 		control_resume(&daemon->registry, NULL);
+	/* A socket that the manager keeps would go on listening: clients would wait for nothing. */
+	systemd_forget_sockets();
 	process->shutdown = mode;
 	process->shutdown_at = loop_now(&daemon->loop);
 	process->drain = DRAIN_NONE;

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "net/address.h"
+
+/* systemd_end() was called. */
+static bool silent;
 
 #if HAVE_SYSTEMD
 
@@ -15,7 +19,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <systemd/sd-daemon.h>
-#include <unistd.h>
 
 /*
  * libsystemd is loaded only if there is a service manager: it brings five libraries for
@@ -45,22 +48,47 @@ static bool load(void)
 	return library.listen_fds && library.watchdog_enabled;
 }
 
+/* Add descriptors to a message; `control` is their room. */
+static void attach(struct msghdr *message, void *control, const int *fds, unsigned count)
+{
+	struct cmsghdr *header;
+
+	message->msg_control = control;
+	message->msg_controllen = CMSG_SPACE(count * sizeof(int));
+	header = CMSG_FIRSTHDR(message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, count * sizeof(int));
+}
+
 /*
  * Send a notification by the documented protocol of sd_notify(3); the function itself would
  * block if the manager does not read. Returns false if nothing was sent.
  */
-static bool send_state(const char *state)
+static bool send_with_sockets(const char *state, const int *fds, unsigned count)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
+	_Alignas(
+		struct cmsghdr) char control[CMSG_SPACE(SYSTEMD_SOCKETS_MOST * sizeof(int))] = {
+		0};
+	const char *path = silent ? NULL : getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address;
-	const socklen_t length = path ? address_unix(&address, path) : 0;
-	const int fd = length > 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	struct iovec text = {.iov_base = (void *)(uintptr_t)state, .iov_len = strlen(state)};
+	struct msghdr message = {
+		.msg_name = &address,
+		.msg_namelen = path ? address_unix(&address, path) : 0,
+		.msg_iov = &text,
+		.msg_iovlen = 1,
+	};
+	const int fd =
+		message.msg_namelen > 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
 	ssize_t sent;
 
 	if (fd < 0)
 		return false;
-	sent = sendto(fd, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL,
-		(const struct sockaddr *)&address, length);
+	if (count > 0)
+		attach(&message, control, fds, count);
+	sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	close(fd);
 	return sent >= 0;
 }
@@ -70,8 +98,7 @@ static int list_sockets(char ***names)
 	return load() ? library.listen_fds(1, names) : -1;
 }
 
-/* Time after which the manager's watchdog kills a silent process; 0: it has no watchdog. */
-static usec_t watchdog_timeout(void)
+usec_t systemd_watchdog(void)
 {
 	uint64_t limit = 0;
 
@@ -87,9 +114,11 @@ bool systemd_is_built(void)
 
 #else
 
-static bool send_state(const char *state)
+static bool send_with_sockets(const char *state, const int *fds, unsigned count)
 {
 	(void)state;
+	(void)fds;
+	(void)count;
 	return false;
 }
 
@@ -99,7 +128,7 @@ static int list_sockets(char ***names)
 	return -1;
 }
 
-static usec_t watchdog_timeout(void)
+usec_t systemd_watchdog(void)
 {
 	return 0;
 }
@@ -120,13 +149,21 @@ bool systemd_is_there(void)
 
 enum { FIRST_PASSED = 3 };
 
+/* Of the sockets that the manager keeps for us; the text of KEPT_NAME behind FDNAME=. */
+#define KEPT_NAME "pgusher-kept"
+static const char kept_name[] = KEPT_NAME;
+
 static bool sort_sockets(struct systemd_sockets *out, char *const *names, int count)
 {
 	for (int i = 0; i < count; i++) {
 		if (names && strcmp(names[i], "metrics") == 0 && out->metrics < 0)
 			out->metrics = FIRST_PASSED + i;
+		else if (names && strcmp(names[i], kept_name) == 0 &&
+			out->kept_count < SYSTEMD_SOCKETS_MOST)
+			out->kept[out->kept_count++] = FIRST_PASSED + i;
 		else if (out->client_count < SYSTEMD_SOCKETS_MOST)
-			out->clients[out->client_count++] = FIRST_PASSED + i;
+			out->clients[out->client_count++] = (struct listen_socket){
+				.fd = FIRST_PASSED + i, .is_managers = true};
 		else
 			return false;
 	}
@@ -150,7 +187,34 @@ bool systemd_take_sockets(struct systemd_sockets *out)
 	return done;
 }
 
+void systemd_keep_sockets(const int *sockets, unsigned count)
+{
+	if (count == 0)
+		return;
+	systemd_forget_sockets();
+	(void)send_with_sockets("FDSTORE=1\nFDNAME=" KEPT_NAME, sockets, count);
+}
+
+void systemd_forget_sockets(void)
+{
+	(void)send_with_sockets("FDSTOREREMOVE=1\nFDNAME=" KEPT_NAME, NULL, 0);
+}
+
+void systemd_close_kept(struct systemd_sockets *sockets)
+{
+	for (unsigned i = 0; i < sockets->kept_count; i++) {
+		if (sockets->kept[i] >= 0)
+			close(sockets->kept[i]);
+		sockets->kept[i] = -1;
+	}
+}
+
 /* --- notifications ------------------------------------------------------------------------ */
+
+static bool send_state(const char *state)
+{
+	return send_with_sockets(state, NULL, 0);
+}
 
 /* READY=1, which the manager waits for, could not be sent yet. */
 static bool ready_pending;
@@ -160,6 +224,19 @@ static void notify(const char *state)
 	if (ready_pending)
 		ready_pending = !send_state("READY=1");
 	(void)send_state(state);
+}
+
+void systemd_main_process(pid_t process)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "MAINPID=%d", (int)process);
+	notify(text);
+}
+
+void systemd_end(void)
+{
+	silent = true;
 }
 
 void systemd_ready(void)
@@ -206,10 +283,10 @@ static void keep_alive(struct deadline *deadline)
 	wheel_set(&watchdog.loop->wheel, deadline, loop_now(watchdog.loop) + watchdog.period);
 }
 
-void systemd_watchdog_start(struct loop *loop)
+void systemd_watchdog_start(struct loop *loop, usec_t limit)
 {
 	/* Half of the time limit, as sd_watchdog_enabled(3) recommends. */
-	watchdog.period = watchdog_timeout() / 2;
+	watchdog.period = systemd_is_there() ? limit / 2 : 0;
 	if (watchdog.period == 0)
 		return;
 	watchdog.loop = loop;

@@ -255,6 +255,23 @@ void listeners_resume(struct listeners *set)
 
 /* --- one of the set --------------------------------------------------------------------- */
 
+int listener_family(int fd)
+{
+	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+	socklen_t length = sizeof(address);
+	int listens = 0, type = 0;
+	socklen_t size = sizeof(listens);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens)
+		return AF_UNSPEC;
+	size = sizeof(type);
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
+		return AF_UNSPEC;
+	if (getsockname(fd, (struct sockaddr *)&address, &length) != 0)
+		return AF_UNSPEC;
+	return address.ss_family;
+}
+
 struct listener *listener_new(struct listeners *set, int fd)
 {
 	struct listener *listener = calloc(1, sizeof(*listener));

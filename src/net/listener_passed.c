@@ -5,23 +5,6 @@
 #include "base/log.h"
 #include "net/listener_parts.h"
 
-int listener_family(int fd)
-{
-	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
-	socklen_t length = sizeof(address);
-	int listens = 0, type = 0;
-	socklen_t size = sizeof(listens);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens)
-		return AF_UNSPEC;
-	size = sizeof(type);
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
-		return AF_UNSPEC;
-	if (getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-		return AF_UNSPEC;
-	return address.ss_family;
-}
-
 /* Remember the file that the old process's bind() made: this process removes it at its end. */
 static void inherit_file(struct listener *listener)
 {
@@ -35,8 +18,10 @@ static void inherit_file(struct listener *listener)
 	listener->inode = status.st_ino;
 }
 
-static bool take_passed(struct listeners *set, int fd, const struct listen_options *options)
+static bool take_passed(struct listeners *set, const struct listen_socket *passed,
+	const struct listen_options *options)
 {
+	const int fd = passed->fd;
 	const int family = listener_family(fd);
 	const int flags = fcntl(fd, F_GETFL);
 	struct listener *listener;
@@ -48,7 +33,7 @@ static bool take_passed(struct listeners *set, int fd, const struct listen_optio
 	listener = listener_new(set, fd);
 	if (!listener)
 		return false;
-	listener->is_passed = !options->inherited;
+	listener->is_passed = passed->is_managers;
 	if (family == AF_UNIX)
 		listener_name_unix(listener, options);
 	else if (!listener_prepare_passed_tcp(listener, options))
@@ -65,11 +50,11 @@ bool listeners_take_passed(
 	struct listeners *set, const struct listen_options *options, char *why, size_t size)
 {
 	for (unsigned i = 0; i < options->passed_count; i++) {
-		if (!take_passed(set, options->passed[i], options)) {
+		if (!take_passed(set, &options->passed[i], options)) {
 			snprintf(why, size,
 				"socket passed from service manager (fd %d) is no stream socket that "
 				"listens",
-				options->passed[i]);
+				options->passed[i].fd);
 			return false;
 		}
 	}

@@ -58,13 +58,35 @@ static void warn_address(const struct addrinfo *at, const char *call, int error)
 		call);
 }
 
+/* Go on with the socket of an earlier process, in which clients may wait already. */
+static bool open_kept(struct listeners *set, int fd, const struct listen_options *options)
+{
+	struct listener *listener = listener_new(set, fd);
+	char text[LISTENER_TEXT_SIZE];
+
+	if (!listener) {
+		close(fd);
+		return false;
+	}
+	if (!listener_prepare_passed_tcp(listener, options))
+		log_write(LEVEL_WARNING, "setsockopt(TCP_DEFER_ACCEPT): %m");
+	log_write(LEVEL_LOG, "service manager has kept %s", listener_text(listener, text));
+	listener_start(listener);
+	return true;
+}
+
 static bool open_tcp(
 	struct listeners *set, const struct addrinfo *at, const struct listen_options *options)
 {
-	const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	const char *failed = fd < 0 ? "socket()" : prepare_tcp(fd, at, options);
+	const int kept = listener_take_kept_tcp(options, at->ai_addr);
 	struct listener *listener;
+	const char *failed;
+	int fd;
 
+	if (kept >= 0)
+		return open_kept(set, kept, options);
+	fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	failed = fd < 0 ? "socket()" : prepare_tcp(fd, at, options);
 	if (!failed) {
 		listener = listener_new(set, fd);
 		if (listener) {

@@ -18,7 +18,8 @@ static bool unix_path(char *out, size_t size, const char *dir, int port)
 	return length > 0 && (size_t)length < size;
 }
 
-bool listener_unix_is_in_use(const char *unix_dir, int port)
+bool listener_unix_is_in_use(
+	const char *unix_dir, int port, const int *kept, unsigned kept_count)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	struct sockaddr_un address;
@@ -35,6 +36,8 @@ bool listener_unix_is_in_use(const char *unix_dir, int port)
 	/* EAGAIN means that the queue of the listening process is full. */
 	connected =
 		connect(fd, (const struct sockaddr *)&address, length) == 0 || errno == EAGAIN;
+	if (connected && listener_is_kept(fd, path, kept, kept_count))
+		connected = false;
 	close(fd);
 	return connected;
 }
@@ -88,6 +91,17 @@ static bool is_abstract(const struct listener *listener)
 	return listener->path[0] == '@';
 }
 
+/* The socket of an earlier process, with clients that may wait in it; its access may change. */
+static bool go_on_with_kept(struct listener *listener, const struct listen_options *options)
+{
+	char text[LISTENER_TEXT_SIZE];
+
+	if (!is_abstract(listener) && !set_file_access(listener, options))
+		return false;
+	log_write(LEVEL_LOG, "service manager has kept %s", listener_text(listener, text));
+	return true;
+}
+
 static bool bind_unix(struct listener *listener, const struct listen_options *options)
 {
 	struct sockaddr_un address;
@@ -122,40 +136,49 @@ static bool lock_file_exists(const struct listener *listener)
 	return access(lock, F_OK) == 0;
 }
 
+static bool open_at(struct listener *listener, const struct listen_options *options,
+	bool is_kept, char *why, size_t size)
+{
+	if (is_kept)
+		return go_on_with_kept(listener, options);
+	if (lock_file_exists(listener)) {
+		snprintf(why, size, "unix port %d is in use", options->port);
+		return false;
+	}
+	return bind_unix(listener, options);
+}
+
 bool listeners_open_unix(
 	struct listeners *set, const struct listen_options *options, char *why, size_t size)
 {
+	char path[sizeof(((struct listener *)0)->path)];
 	struct listener *listener;
-	int fd;
+	int fd, kept;
 
 	if (!options->unix_dir || !*options->unix_dir)
 		return true;
 	snprintf(why, size, "failed to create unix socket");
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (!unix_path(path, sizeof(path), options->unix_dir, options->port)) {
+		log_write(LEVEL_ERROR, "unix_socket_dir is too long: %s", options->unix_dir);
+		return false;
+	}
+	kept = listener_take_kept_unix(options, path);
+	fd = kept >= 0 ? kept : socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
 		log_write(LEVEL_ERROR, "socket(): %m");
 		return false;
 	}
 	listener = listener_new(set, fd);
-	if (!listener)
-		goto failed;
-	listener->is_unix = true;
-	listener->address =
-		(struct address){.family = AF_UNIX, .port = (uint16_t)options->port};
-	if (!unix_path(
-		    listener->path, sizeof(listener->path), options->unix_dir, options->port)) {
-		log_write(LEVEL_ERROR, "unix_socket_dir is too long: %s", options->unix_dir);
-		goto failed;
+	if (listener) {
+		listener->is_unix = true;
+		listener->address =
+			(struct address){.family = AF_UNIX, .port = (uint16_t)options->port};
+		strcpy(listener->path, path);
+		if (open_at(listener, options, kept >= 0, why, size)) {
+			listener_start(listener);
+			return true;
+		}
 	}
-	if (lock_file_exists(listener)) {
-		snprintf(why, size, "unix port %d is in use", options->port);
-		goto failed;
-	}
-	if (!bind_unix(listener, options))
-		goto failed;
-	listener_start(listener);
-	return true;
-failed:
 	free(listener);
 	close(fd);
 	return false;

@@ -17,7 +17,8 @@ from support.clients.raw import Closed, RawClient
 from support.process import HOST, drop_folder, free_port, make_folder, run, wait_until
 from support.servers.pooler import binary
 
-UNIT = os.path.join(os.path.dirname(__file__), "..", "..", "etc", "pgusher.service")
+ETC = os.path.join(os.path.dirname(__file__), "..", "..", "etc")
+UNIT, TEMPLATE = (os.path.join(ETC, name) for name in ("pgusher.service", "pgusher@.service"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -384,20 +385,40 @@ def test_a_wrong_preset_is_reported(new_pooler, preset):
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze here")
-def test_the_unit_is_hardened():
+@pytest.mark.parametrize("unit", [UNIT, TEMPLATE], ids=["service", "template"])
+def test_units_are_hardened(unit):
     # Not as the service user, which may be unable to enter the checkout.
     done = run(
-        ["systemd-analyze", "security", "--offline=true", "--no-pager", UNIT],
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", unit],
         check=False,
         as_root=True,
     )
-    score = re.search(r"Overall exposure level for pgusher.service: ([0-9.]+)", done.stdout)
+    score = re.search(r"Overall exposure level for pgusher\S*.service: ([0-9.]+)", done.stdout)
     assert score and float(score.group(1)) <= 1.5, done.stdout + done.stderr
 
 
+def lines(unit):
+    """The lines of a unit that are neither empty nor comments."""
+    with open(unit) as file:
+        return [line.strip() for line in file if re.match(r"[^#\s]", line)]
+
+
+def test_the_template_is_the_service_but_for_its_number():
+    theirs = lines(TEMPLATE)
+    for line in (" (process %i)", "/%i", " --preset=so_reuseport=1 --preset=peer_id=%i $OPTS"):
+        theirs = [text.replace(line, "") for text in theirs]
+    assert [text for text in theirs if not re.match("Environment(File)?=", text)] == lines(UNIT)
+
+
+@pytest.mark.parametrize("unit", [UNIT, TEMPLATE], ids=["service", "template"])
+def test_a_reload_has_the_options_of_the_start(unit):
+    (start,) = [line for line in lines(unit) if line.startswith("ExecStart=")]
+    (reload,) = [line for line in lines(unit) if line.startswith("ExecReload=")]
+    assert reload == start.replace("ExecStart=/usr/bin/pgusher", "ExecReload=/usr/bin/pgusher --reload=${MAINPID}")
+
+
 def test_presets_of_the_unit_are_settings(new_pooler):
-    with open(UNIT) as file:
-        (line,) = re.findall(r"^ExecStart=(.*)$", file.read(), re.M)
+    (line,) = [line for line in lines(UNIT) if line.startswith("ExecStart=")]
     presets = [word for word in line.split() if word.startswith("--preset=")]
     assert "--preset=shutdown_timeout=60" in presets
     pooler = new_pooler(start=False)

@@ -5,13 +5,16 @@
 #   root_begin                     make a folder for roots; it and what runs in it end with the script
 #   root_base PACKAGE...           make $root_base, an installed Debian with systemd and these packages
 #   root_copy NAME                 copy it: sets $root to the new root
+#   root_view NAME                 set $root to a new root that shows this machine's files, writes go to
+#                                  memory; those below $root.files, which is empty yet, come on top
 #   root_boot ROOT                 start systemd there, and wait until its jobs are done
 #   root_run ROOT COMMAND...       run a command there, in the root's namespaces if it is booted
 #   root_halt ROOT                 end everything in it
 #
 # A booted root has its own processes, mounts, host name, network (lo only, so that ports do not meet
 # those of this machine), IPC and cgroup. Packages come from where this machine's apt has them, before
-# a boot. PGUSHER_TEST_ROOT=FOLDER names a base root to copy, instead of debootstrap.
+# a boot. PGUSHER_TEST_ROOT=FOLDER names a base root to copy, instead of debootstrap. A folder named by
+# root_shared is the folder /srv of roots that boot.
 
 root_suite=bookworm
 root_words='systemd systemd-sysv dbus procps'
@@ -93,9 +96,28 @@ root_copy() {
 	echo "$1" >"$root/etc/hostname"
 }
 
-# What becomes pid 1 of a root runs this first: $1 is the root, $2 its folder of cgroups.
+# Nothing of this machine starts there, and nothing changes the kernel's settings.
+root_view() {
+	root=$roots/$1
+	mkdir -p "$root" "$root.upper" "$root.files/etc/systemd/system"
+	echo "$1" >"$root.files/etc/hostname"
+	ln -s /lib/systemd/system/basic.target "$root.files/etc/systemd/system/default.target"
+	for unit in systemd-modules-load systemd-sysctl systemd-remount-fs systemd-random-seed; do
+		ln -s /dev/null "$root.files/etc/systemd/system/$unit.service"
+	done
+}
+
+# What becomes pid 1 of a root runs this first: $1 is the root, $2 the folder to share.
 root_enter='
-mount --make-rprivate / && mount --bind "$1" "$1" && cd "$1" || exit 1
+mount --make-rprivate / || exit 1
+if [ -d "$1.upper" ]; then
+	mount -t tmpfs -o mode=755 tmpfs "$1.upper" && mkdir "$1.upper/files" "$1.upper/work" &&
+		cp -a "$1.files/." "$1.upper/files" &&
+		mount -t overlay -o "lowerdir=/,upperdir=$1.upper/files,workdir=$1.upper/work" overlay "$1" || exit 1
+else
+	mount --bind "$1" "$1" || exit 1
+fi
+cd "$1" || exit 1
 ip link set lo up
 mount -t proc proc proc
 mount -t sysfs -o ro sysfs sys
@@ -106,6 +128,7 @@ mount -t tmpfs -o mode=755 tmpfs dev
 for name in null zero full random urandom tty; do
 	touch dev/$name && mount --bind /dev/$name dev/$name
 done
+[ -z "$2" ] || mount --bind "$2" srv
 mkdir dev/shm dev/pts
 mount -t tmpfs tmpfs dev/shm
 mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
@@ -131,8 +154,8 @@ root_boot() {
 	# enters it before the cgroup namespace, which makes it the root of what systemd sees.
 	root_cgroups "$booted.cgroups" sh -c '
 		group=$1/pgusher-root-$$ && mkdir "$group" && echo $$ >"$group/cgroup.procs" && echo $$ >"$2.pid" &&
-		exec unshare --mount --uts --ipc --net --pid --cgroup --fork --kill-child sh -c "$3" enter "$2"
-		' boot "$booted.cgroups" "$booted" "$root_enter" >"$booted.console" 2>&1 </dev/null &
+		exec unshare --mount --uts --ipc --net --pid --cgroup --fork --kill-child sh -c "$3" enter "$2" "$4"
+		' boot "$booted.cgroups" "$booted" "$root_enter" "${root_shared:-}" >"$booted.console" 2>&1 </dev/null &
 	tries=100
 	until root_run "$booted" systemctl is-system-running --wait >"$booted.state" 2>/dev/null ||
 		grep -qx degraded "$booted.state"; do

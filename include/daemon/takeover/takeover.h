@@ -28,9 +28,11 @@ struct takeover *takeover_begin(const struct settings *settings, char *why, size
 
 /*
  * Set `sockets` to the received listening sockets, which the caller owns from now on; the array
- * stays the takeover's. Returns their number.
+ * stays the takeover's. Returns their number. `metrics` gets the socket for metrics, if the old
+ * process has one from its service manager, and is left alone otherwise.
  */
-unsigned takeover_listeners(struct takeover *takeover, const int **sockets);
+unsigned takeover_listeners(
+	struct takeover *takeover, const struct listen_socket **sockets, int *metrics);
 
 /*
  * Rebuild databases, pools and connections in the registry. Returns false when out of memory,

@@ -27,7 +27,7 @@ struct takeover {
 	struct buffer messages; /* messages of the items */
 	struct buffer items; /* struct takeover_item */
 	struct buffer descriptors; /* int: received, their messages not yet complete */
-	struct buffer listeners; /* int */
+	struct buffer listeners; /* struct listen_socket */
 	struct buffer rows; /* struct fds_row *: owned, for as long as links borrow from them */
 	struct adoption *adoption;
 	char *why;

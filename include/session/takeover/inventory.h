@@ -52,7 +52,15 @@ enum inventory_tag {
 	INVENTORY_COUNTS = 23, /* of process, database, pool: see takeover/count_record */
 	INVENTORY_PEER_ID = 25, /* drawn, not configured */
 	INVENTORY_ROLE = 26, /* of a pool: the word of the role that its clients asked for */
+	INVENTORY_WATCHDOG = 28, /* of the service manager; see process.watchdog */
+	INVENTORY_MANAGERS = 27, /* of a listener: enum inventory_managers */
 	INVENTORY_CLIENT_LOGINS = 24, /* three numbers, as the totals of INVENTORY_STATS */
+};
+
+/* A service manager holds a listener too, and keeps its file. */
+enum inventory_managers {
+	INVENTORY_MANAGERS_CLIENTS = 1,
+	INVENTORY_MANAGERS_METRICS = 2, /* for HTTP, not for clients */
 };
 
 /*
@@ -65,6 +73,15 @@ typedef bool inventory_function(void *context, const struct buffer *record, int 
  * Write all records. Returns false when out of memory, or when the function has returned false.
  */
 bool inventory_write(const struct registry *registry, inventory_function *take, void *context);
+
+/* Write the record of a socket for metrics that a service manager has passed. */
+void inventory_metrics(struct buffer *out);
+
+/*
+ * The value of INVENTORY_MANAGERS in the body of a listener's record, which has at least its kind;
+ * 0: there is none.
+ */
+unsigned inventory_managers_of(const void *body, size_t length);
 
 /* Is the link written, and so taken over? All other links stay with this process. */
 bool inventory_includes(const struct link *link);

@@ -78,6 +78,19 @@ static bool take_record(void *context, const struct buffer *record, int fd)
 	return passing_add(context, record->data, record->length, fd);
 }
 
+static bool add_metrics(struct passing *passing, int fd)
+{
+	struct buffer out = {0};
+	bool added;
+
+	if (fd < 0)
+		return true;
+	inventory_metrics(&out);
+	added = !out.failed && passing_add(passing, out.data, out.length, fd);
+	buffer_free(&out);
+	return added;
+}
+
 static bool add_end(struct passing *passing)
 {
 	struct buffer out = {0};
@@ -97,6 +110,7 @@ static bool send_inventory(struct handover *handover, struct client_link *consol
 
 	handover->passing = passing_new(stream->loop, stream->fd, on_sent, handover);
 	return handover->passing && inventory_write(registry, take_record, handover->passing) &&
+		add_metrics(handover->passing, handover->daemon->passed.metrics) &&
 		add_end(handover->passing) && passing_begin(handover->passing);
 }
 
@@ -137,6 +151,7 @@ static void finish(struct handover *handover)
 	metrics_close(&daemon->metrics);
 	handover->stage = STAGE_COMMITTED;
 	daemon->handed_over = true;
+	systemd_end();
 	resume_links(handover);
 	log_write(LEVEL_LOG, "handed over to another process, %u connections stay",
 		registry->process->limits.clients);

@@ -58,18 +58,42 @@ static bool is_listener(const struct takeover *takeover, const struct takeover_i
 				    : fds_row_is_listener(body, length);
 }
 
-unsigned takeover_listeners(struct takeover *takeover, const int **sockets)
+static unsigned managers_of(const struct takeover *takeover, const struct takeover_item *item)
+{
+	size_t length;
+	const uint8_t *body = body_of(takeover, item, &length);
+
+	return takeover->is_pgusher ? inventory_managers_of(body, length) : 0;
+}
+
+unsigned takeover_listeners(
+	struct takeover *takeover, const struct listen_socket **sockets, int *metrics)
 {
 	struct takeover_item *item;
 
 	for (size_t i = 0; (item = item_at(takeover, i)) != NULL; i++) {
-		if (item->fd < 0 || !is_listener(takeover, item) ||
-			!buffer_append(&takeover->listeners, &item->fd, sizeof(item->fd)))
+		struct listen_socket received = {.fd = item->fd};
+
+		if (item->fd < 0 || !is_listener(takeover, item))
 			continue;
-		item->fd = -1;
+		switch (managers_of(takeover, item)) {
+		case INVENTORY_MANAGERS_METRICS:
+			if (*metrics >= 0)
+				continue;
+			*metrics = item->fd;
+			item->fd = -1;
+			continue;
+		case INVENTORY_MANAGERS_CLIENTS:
+			received.is_managers = true;
+			break;
+		default:
+			break;
+		}
+		if (buffer_append(&takeover->listeners, &received, sizeof(received)))
+			item->fd = -1;
 	}
-	*sockets = (const int *)takeover->listeners.data;
-	return (unsigned)(takeover->listeners.length / sizeof(int));
+	*sockets = (const struct listen_socket *)takeover->listeners.data;
+	return (unsigned)(takeover->listeners.length / sizeof(struct listen_socket));
 }
 
 /*

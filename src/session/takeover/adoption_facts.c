@@ -40,7 +40,7 @@ struct facts {
 	const char *name, *user, *secret, *role;
 	struct tagged_span client_key, welcome, head, stats, logins, counts;
 	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
-		lifetime_age, peer_id;
+		lifetime_age, peer_id, watchdog;
 };
 
 static bool read_facts(struct reader *reader, struct facts *out)
@@ -59,6 +59,9 @@ static bool read_facts(struct reader *reader, struct facts *out)
 			break;
 		case INVENTORY_PEER_ID:
 			out->peer_id = tagged_to_number(&field);
+			break;
+		case INVENTORY_WATCHDOG:
+			out->watchdog = tagged_to_number(&field);
 			break;
 		case INVENTORY_PAUSED:
 			out->paused = tagged_to_number(&field);
@@ -110,6 +113,7 @@ static bool read_facts(struct reader *reader, struct facts *out)
 			break;
 		case INVENTORY_VERSION_TEXT:
 		case INVENTORY_PATH:
+		case INVENTORY_MANAGERS:
 		case INVENTORY_STATEMENT_ID:
 		case INVENTORY_CONTENT:
 		case INVENTORY_GENERATION:
@@ -123,6 +127,8 @@ static bool read_facts(struct reader *reader, struct facts *out)
 
 static void adopt_process(struct registry *registry, const struct facts *facts)
 {
+	if (registry->process->watchdog == 0 && facts->watchdog <= INT64_MAX)
+		registry->process->watchdog = (usec_t)facts->watchdog;
 	if (facts->last_id > registry->process->last_id)
 		registry->process->last_id = facts->last_id;
 	if (facts->last_statement > registry->statements.last_id)

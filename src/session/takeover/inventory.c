@@ -102,6 +102,7 @@ static void write_process(struct inventory *inventory)
 	tagged_number(out, INVENTORY_LAST_STATEMENT_ID, registry->statements.last_id);
 	if (registry->process->settings->peer_id == 0)
 		tagged_number(out, INVENTORY_PEER_ID, process_peer_id(registry->process));
+	tagged_number(out, INVENTORY_WATCHDOG, (uint64_t)registry->process->watchdog);
 	tagged_number(out, INVENTORY_PAUSED, registry->process->operation == OPERATION_PAUSED);
 	tagged_number(
 		out, INVENTORY_STATS_NEWER_AGE, age_of(registry, registry->stats_newer_at));
@@ -220,9 +221,32 @@ static void write_listeners(struct inventory *inventory)
 
 		if (listener->is_unix)
 			tagged_text(out, INVENTORY_PATH, listener->path);
+		if (listener->is_passed)
+			tagged_number(out, INVENTORY_MANAGERS, INVENTORY_MANAGERS_CLIENTS);
 		tagged_end(out, mark);
 		emit(inventory, listener->fd);
 	}
+}
+
+void inventory_metrics(struct buffer *out)
+{
+	const size_t mark = tagged_begin(out, INVENTORY_LISTENER);
+
+	tagged_number(out, INVENTORY_MANAGERS, INVENTORY_MANAGERS_METRICS);
+	tagged_end(out, mark);
+}
+
+unsigned inventory_managers_of(const void *body, size_t length)
+{
+	struct tagged_field field;
+	struct reader reader;
+
+	reader_init(&reader, (const uint8_t *)body + 1, length - 1);
+	while (tagged_next(&reader, &field)) {
+		if (field.tag == INVENTORY_MANAGERS)
+			return (unsigned)tagged_to_number(&field);
+	}
+	return 0;
 }
 
 /* Each statement once, however many links use it. */

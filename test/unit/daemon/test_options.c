@@ -109,6 +109,25 @@ static void test_check_needs_a_file(void **state)
 	assert_int_equal(READ(&options, "--check"), OPTIONS_INVALID);
 }
 
+static void test_reload_needs_a_process_and_a_file(void **state)
+{
+	static const char *const wrong[] = {"0", "-1", "x", "", "2147483648", "12x"};
+	struct options options;
+
+	(void)state;
+	assert_int_equal(READ(&options, "--reload=123", "x.ini"), OPTIONS_RELOAD);
+	assert_int_equal(options.main_process, 123);
+	assert_string_equal(options.config, "x.ini");
+	assert_int_equal(READ(&options, "--reload", "2147483647", "x.ini"), OPTIONS_RELOAD);
+	assert_int_equal(options.main_process, 2147483647);
+	assert_int_equal(READ(&options, "--reload=123"), OPTIONS_INVALID);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(
+			READ(&options, "--reload", wrong[i], "x.ini"), OPTIONS_INVALID);
+	assert_int_equal(READ(&options, "x.ini"), OPTIONS_RUN);
+	assert_int_equal(options.main_process, 0);
+}
+
 static void test_help_and_version_need_no_file(void **state)
 {
 	struct options options;
@@ -156,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_long_options_may_be_abbreviated),
 		cmocka_unit_test(test_order_is_free),
 		cmocka_unit_test(test_check_needs_a_file),
+		cmocka_unit_test(test_reload_needs_a_process_and_a_file),
 		cmocka_unit_test(test_help_and_version_need_no_file),
 		cmocka_unit_test(test_no_file_or_two_are_refused),
 		cmocka_unit_test(test_unknown_option_is_refused_by_name),

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -458,12 +460,12 @@ static void test_stale_unix_socket_is_replaced(void **state)
 	(void)state;
 	assert_true(open_with(&options));
 	listeners_close_all(&set, false);
-	assert_false(listener_unix_is_in_use(folder, 6432));
+	assert_false(listener_unix_is_in_use(folder, 6432, NULL, 0));
 	assert_true(open_with(&options));
-	assert_true(listener_unix_is_in_use(folder, 6432));
-	assert_false(listener_unix_is_in_use(folder, 6433));
-	assert_false(listener_unix_is_in_use("", 6432));
-	assert_false(listener_unix_is_in_use(NULL, 6432));
+	assert_true(listener_unix_is_in_use(folder, 6432, NULL, 0));
+	assert_false(listener_unix_is_in_use(folder, 6433, NULL, 0));
+	assert_false(listener_unix_is_in_use("", 6432, NULL, 0));
+	assert_false(listener_unix_is_in_use(NULL, 6432, NULL, 0));
 }
 
 static void test_lock_file_of_another_server_is_fatal(void **state)
@@ -499,7 +501,7 @@ static void test_too_long_folder_is_fatal(void **state)
 	dir[sizeof(dir) - 1] = '\0';
 	assert_false(open_with(&options));
 	assert_string_equal(why, "failed to create unix socket");
-	assert_false(listener_unix_is_in_use(dir, 6432));
+	assert_false(listener_unix_is_in_use(dir, 6432, NULL, 0));
 }
 
 static void test_group_by_name_or_number_and_unknown_one(void **state)
@@ -537,9 +539,9 @@ static void test_abstract_socket_has_no_file(void **state)
 	(void)state;
 	snprintf(dir, sizeof(dir), "@pgusher-test-%d", (int)getpid());
 	snprintf(path, sizeof(path), "%s/.s.PGSQL.6432", dir);
-	assert_false(listener_unix_is_in_use(dir, 6432));
+	assert_false(listener_unix_is_in_use(dir, 6432, NULL, 0));
 	assert_true(open_with(&options));
-	assert_true(listener_unix_is_in_use(dir, 6432));
+	assert_true(listener_unix_is_in_use(dir, 6432, NULL, 0));
 	assert_string_equal(listener_text(listeners_next(&set, NULL), text) + 5, path);
 	peer = connect_unix(path);
 	assert_true(peer >= 0);
@@ -557,9 +559,135 @@ static void test_socket_file_of_another_process_is_not_removed(void **state)
 	assert_true(listeners_open(
 		&successor, &loop, &options, on_accepted, &set, why, sizeof(why)));
 	listeners_close_all(&set, true);
-	assert_true(listener_unix_is_in_use(folder, 6432));
+	assert_true(listener_unix_is_in_use(folder, 6432, NULL, 0));
 	listeners_close_all(&successor, true);
-	assert_false(listener_unix_is_in_use(folder, 6432));
+	assert_false(listener_unix_is_in_use(folder, 6432, NULL, 0));
+}
+
+/* --- kept by a service manager ------------------------------------------------------------ */
+
+/* Listen, keep copies of the sockets as a service manager does, and crash. Returns their number. */
+static unsigned crash(const struct listen_options *options, int *kept)
+{
+	const struct listener *listener = NULL;
+	unsigned count = 0;
+
+	assert_true(open_with(options));
+	while ((listener = listeners_next(&set, listener)) != NULL)
+		kept[count++] = dup(listener->fd);
+	listeners_close_all(&set, false);
+	return count;
+}
+
+static void test_clients_wait_in_kept_sockets(void **state)
+{
+	struct listen_options options = unix_in(folder);
+	char path[128];
+	struct listener tcp = {0};
+	int kept[4], by_tcp, by_unix;
+
+	(void)state;
+	options.addresses = "127.0.0.1";
+	options.port = 0;
+	assert_true(open_with(&options));
+	tcp.address.port = listeners_next(&set, NULL)->address.port;
+	options.port = tcp.address.port;
+	listeners_close_all(&set, true);
+	options.kept_count = crash(&options, kept);
+	options.kept = kept;
+	assert_int_equal(options.kept_count, 2);
+	snprintf(path, sizeof(path), "%s/.s.PGSQL.%d", folder, options.port);
+	by_tcp = connect_tcp(&tcp);
+	by_unix = connect_unix(path);
+	assert_true(by_tcp >= 0 && by_unix >= 0);
+	assert_false(listener_unix_is_in_use(folder, options.port, kept, 2));
+	assert_true(listener_unix_is_in_use(folder, options.port, NULL, 0));
+	assert_true(open_with(&options));
+	assert_int_equal(kept[0], -1);
+	assert_int_equal(kept[1], -1);
+	assert_int_equal(logged("service manager has kept"), 2);
+	turn(10);
+	/* And the connections by which the path was looked at. */
+	assert_true(accepted_count >= 2);
+	close(by_tcp);
+	close(by_unix);
+	listeners_close_all(&set, true);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_kept_sockets_of_other_addresses_are_left(void **state)
+{
+	struct listen_options options = tcp_on("127.0.0.1");
+	int kept[4];
+
+	(void)state;
+	options.kept_count = crash(&options, kept);
+	options.kept = kept;
+	options.addresses = "127.0.0.2";
+	assert_true(open_with(&options));
+	assert_true(kept[0] >= 0);
+	assert_int_equal(logged("service manager has kept"), 0);
+	close(kept[0]);
+}
+
+/* Clients reach the socket that has the file, so the kept one is of no use. */
+static void test_kept_socket_without_its_file_is_left(void **state)
+{
+	struct listen_options options = unix_in(folder);
+	char path[128];
+	int kept[4];
+
+	(void)state;
+	options.kept_count = crash(&options, kept);
+	options.kept = kept;
+	snprintf(path, sizeof(path), "%s/.s.PGSQL.6432", folder);
+	assert_int_equal(unlink(path), 0);
+	assert_true(open_with(&options));
+	assert_true(kept[0] >= 0);
+	close(kept[0]);
+}
+
+/* The child of a test: listen on the path, say so, and wait for its end. */
+static void listen_elsewhere(const char *path, int said)
+{
+	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct sockaddr_un address;
+	const socklen_t length = address_unix(&address, path);
+
+	if (bind(fd, (const struct sockaddr *)&address, length) != 0 || listen(fd, 1) != 0 ||
+		write(said, "", 1) != 1)
+		_exit(1);
+	pause();
+	_exit(0);
+}
+
+static void test_path_that_another_process_has_replaced_is_in_use(void **state)
+{
+	struct listen_options options = unix_in(folder);
+	char path[128], byte;
+	int kept[4], ends[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(crash(&options, kept), 1);
+	assert_false(listener_unix_is_in_use(folder, 6432, kept, 1));
+	snprintf(path, sizeof(path), "%s/.s.PGSQL.6432", folder);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (child == 0)
+		listen_elsewhere(path, ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_true(listener_unix_is_in_use(folder, 6432, kept, 1));
+	options.kept = kept;
+	options.kept_count = 1;
+	assert_true(open_with(&options));
+	assert_true(kept[0] >= 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(kept[0]);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* --- the set ----------------------------------------------------------------------------- */
@@ -785,6 +913,10 @@ int main(void)
 		TEST(test_group_by_name_or_number_and_unknown_one),
 		TEST(test_abstract_socket_has_no_file),
 		TEST(test_socket_file_of_another_process_is_not_removed),
+		TEST(test_clients_wait_in_kept_sockets),
+		TEST(test_kept_sockets_of_other_addresses_are_left),
+		TEST(test_kept_socket_without_its_file_is_left),
+		TEST(test_path_that_another_process_has_replaced_is_in_use),
 		TEST(test_no_address_to_listen_on_is_fatal),
 		TEST(test_closing_tcp_keeps_the_unix_socket),
 		TEST(test_paused_set_accepts_after_it_is_resumed),
