@@ -13,8 +13,8 @@
 /*
  * The server, which is with this client, has these topics and no other ones; name: one of the
  * objects, or NULL. It is pinned if one of them is in pin_causes. Returns false if the server cannot
- * stay with the client: the client has got a WARNING then, once for each cause, and must lose all of
- * them.
+ * stay with the client: the client has got a WARNING then, each time where session_state is error or
+ * max_pinned is reached, else once for each cause, and must lose all of them.
  */
 bool pins_set(struct server_link *server, struct client_link *client, session_topics topics,
 	const char *name);

@@ -132,6 +132,11 @@ bool pins_set(struct server_link *server, struct client_link *client, session_to
 		return true;
 	}
 	why = why_not(pool, topics);
+	if (why && pool->session_state == SESSION_STATE_ERROR) {
+		/* In place of the error that came too late. */
+		warn(client, topics, why);
+		return false;
+	}
 	if (why) {
 		warn_once(client, topics, why);
 		return false;
