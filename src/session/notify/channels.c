@@ -29,12 +29,28 @@ struct channel_hub *channels_open(struct pool *pool)
 	return hub;
 }
 
+static void drop(struct channel *channel)
+{
+	struct channel_hub *hub = channel->hub;
+
+	if (channel->is_due)
+		TAILQ_REMOVE(&hub->due, channel, in_list);
+	HASH_DELETE(by_name, hub->channels, channel);
+	handles_take_back(&hub->pool->registry->process->handles, &channel->handle, channel);
+	hub->count--;
+	free(channel);
+}
+
 void channels_release(struct pool *pool)
 {
 	struct channel_hub *hub = pool->hub;
+	struct channel *channel, *next;
 
 	if (!hub || hub->server || hub->listeners > 0 || !TAILQ_EMPTY(&hub->handoffs))
 		return;
+	/* Those that no client listens on, and that no server was asked to leave any more. */
+	HASH_ITER (by_name, hub->channels, channel, next)
+		drop(channel);
 	if (hub->marker && hub->marker->is_due)
 		TAILQ_REMOVE(&hub->due, hub->marker, in_list);
 	free(hub->marker);
@@ -140,17 +156,9 @@ void channels_note_due(struct channel *channel)
 
 void channels_drop_unused(struct channel *channel)
 {
-	struct channel_hub *hub = channel->hub;
-
-	if (channel == hub->marker || channel->subscribers > 0 ||
-		channel->state != CHANNEL_ABSENT)
-		return;
-	if (channel->is_due)
-		TAILQ_REMOVE(&hub->due, channel, in_list);
-	HASH_DELETE(by_name, hub->channels, channel);
-	handles_take_back(&hub->pool->registry->process->handles, &channel->handle, channel);
-	hub->count--;
-	free(channel);
+	if (channel != channel->hub->marker && channel->subscribers == 0 &&
+		channel->state == CHANNEL_ABSENT)
+		drop(channel);
 }
 
 /* --- listeners ---------------------------------------------------------------------------- */

@@ -93,6 +93,19 @@ static void test_the_hub_goes_with_its_last_client(void **state)
 	assert_null(other->listener);
 }
 
+/* A server that is lost leaves channels behind; the sanitizers tell of memory that is. */
+static void test_the_hub_goes_with_channels_that_no_client_listens_on(void **state)
+{
+	struct channel_hub *hub = channels_open(pool);
+	struct channel *channel = channels_open_channel(hub, "news");
+
+	(void)state;
+	assert_non_null(channel);
+	channels_note_due(channel);
+	channels_release(pool);
+	assert_null(pool->hub);
+}
+
 static void test_names_of_a_client_are_those_that_it_knows_of(void **state)
 {
 	struct buffer names = {0};
@@ -197,6 +210,7 @@ int main(void)
 		TEST(a_channel_at_the_server_is_due_for_unlisten),
 		TEST(channels_of_a_client_and_of_a_pool_are_limited),
 		TEST(the_hub_goes_with_its_last_client),
+		TEST(the_hub_goes_with_channels_that_no_client_listens_on),
 		TEST(names_of_a_client_are_those_that_it_knows_of),
 		TEST(texts_end_what_they_name),
 		TEST(an_unlisten_counts_when_it_was_run_and_not_undone),
