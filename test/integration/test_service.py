@@ -333,3 +333,29 @@ def test_processes_of_the_template_share_a_port(service):
         wait_until(lambda: service.cluster.backends(query="SELECT pg_sleep(60)"))
         cancel(f"{folder}/2/.s.PGSQL.6432", client.key)
         assert client.error().sqlstate == "57014"
+
+
+@pytest.mark.skipif(not shutil.which("useradd"), reason="no useradd here")
+def test_the_drop_in_lets_pam_read_the_passwords_of_the_system(service):
+    run_there = service.manager.run
+    run_there("sh", "-c", "id -u paul || { useradd paul && echo paul:secret | chpasswd; }")
+    rules = "auth required pam_unix.so\naccount required pam_unix.so\n"
+    service.manager.place("/etc/pam.d/pgbouncer", rules)
+    text = configuration(auth_type="pam").replace("port={port}", "port={port} user=app")
+    service.configure(text)
+    target = "host=127.0.0.1 port=6432 user=paul password={} dbname=main"
+
+    def login(password):
+        words = ["psql", "-XAtqc", "SELECT 7", target.format(password)]
+        return run_there(*words, check=False)
+
+    service.systemctl("restart")
+    assert login("secret").returncode != 0
+    place = f"{UNITS}/pgusher.service.d/pam.conf"
+    service.manager.place(place, source=os.path.join(ETC, "pgusher-pam.conf"))
+    service.systemctl("daemon-reload", unit="--quiet")
+    service.systemctl("restart")
+    assert login("secret").stdout == "7\n"
+    assert login("wrong").returncode != 0
+    run_there("rm", place)
+    service.systemctl("daemon-reload", unit="--quiet")
