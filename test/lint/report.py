@@ -9,7 +9,18 @@ import sys
 
 TOP = pathlib.Path(os.environ.get("srcdir") or pathlib.Path(__file__).parents[2]).resolve()
 
-FLOORS = ["base", "wire", "crypt", "net", "config", "model", "session", "admin", "daemon"]
+FLOORS = [
+    "base",
+    "wire",
+    "crypt",
+    "net",
+    "config",
+    "setup",
+    "model",
+    "session",
+    "admin",
+    "daemon",
+]
 
 FOLDERS = [".ci", "src", "include", "etc", "doc", "test"]
 
