@@ -95,6 +95,9 @@ bool draft_add_user(
 /* The secret of a user, owned by the draft; NULL: no such user. */
 const char *draft_user_secret(const struct draft *draft, const char *name);
 
+/* The name of a user, by its place; NULL after the last. Owned by the draft. */
+const char *draft_user(const struct draft *draft, size_t index);
+
 /* Number of users added. */
 size_t draft_user_count(const struct draft *draft);
 

@@ -428,6 +428,11 @@ const char *draft_user_secret(const struct draft *draft, const char *name)
 	return value_of(&draft->users, name);
 }
 
+const char *draft_user(const struct draft *draft, size_t index)
+{
+	return index < draft->users.count ? draft->users.at[index].name : NULL;
+}
+
 size_t draft_user_count(const struct draft *draft)
 {
 	return draft->users.count;

@@ -2,7 +2,6 @@
 /* Writes a draft: the quotes of ini files, connection strings and auth_files. */
 #include <string.h>
 
-#include "config/settings_parts.h"
 #include "setup/draft_parts.h"
 
 static const char masked[] = "********";
@@ -87,17 +86,17 @@ bool draft_write_keys(
 
 /* --- settings ----------------------------------------------------------------------------- */
 
-/* A setting that SHOW CONFIG hides is a secret: options of LDAP with a password. */
+/* The only setting with a password: SHOW CONFIG hides its value then, and so does this. */
 static const char *shown_setting(
 	const struct draft *draft, const struct draft_item *item, enum draft_secrets secrets)
 {
-	const struct setting_row *row = settings_find(item->name);
 	const char *shown;
 	char text[32];
 
-	if (secrets == DRAFT_SHOW_SECRETS || !row->kind->is_text)
+	if (secrets == DRAFT_SHOW_SECRETS || strcmp(item->name, "auth_ldap_options") != 0)
 		return item->value;
-	shown = settings_render(row, &draft->settings, text, sizeof(text));
+	shown = settings_render(
+		settings_find(item->name), &draft->settings, text, sizeof(text));
 	return shown && strcmp(shown, item->value) == 0 ? item->value : masked;
 }
 
