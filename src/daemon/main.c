@@ -15,6 +15,9 @@
 #include "daemon/check.h"
 #include "daemon/descriptor_limit.h"
 #include "daemon/lifecycle.h"
+#include "daemon/modes/container.h"
+#include "daemon/modes/health.h"
+#include "daemon/modes/unfiled.h"
 #include "daemon/options.h"
 #include "daemon/pidfile.h"
 #include "daemon/privileges.h"
@@ -244,19 +247,43 @@ static bool reload(struct options *options)
 	return false;
 }
 
+/* Without a file the configuration is made of the other options. */
+static bool has_config(struct options *options)
+{
+	return options->config || unfiled_prepare(options);
+}
+
+static void tune(void)
+{
+	process_tune();
+	descriptor_limit_raise();
+}
+
 int main(int argc, char **argv)
 {
+	enum options_action action;
 	struct options options;
 
 	process_fill_descriptors();
-	process_tune();
-	descriptor_limit_raise();
-	switch (options_read(argc, argv, &options)) {
+	action = options_read(argc, argv, &options);
+	switch (action) {
+	case OPTIONS_HEALTH:
+		if (options.config || options.listen_count > 0 || options.to)
+			return (int)health_ask(&options);
+		return container_run(&options, action);
 	case OPTIONS_RUN:
-		return run(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_CHECK:
+		/* Before the process is tuned: commands would inherit that. */
+		if (options.container)
+			return container_run(&options, action);
+		tune();
+		if (!has_config(&options))
+			break;
+		if (action == OPTIONS_RUN)
+			return run(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 		return check_configuration(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_RELOAD:
+		tune();
 		return reload(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_VERSION:
 		version_print(version_asked(&options));

@@ -4,11 +4,12 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 
 /* Values that getopt_long() returns for long options without a letter. */
-enum { CHECK = 256, PRESET, RELOAD };
+enum { CHECK = 256, PRESET, RELOAD, HEALTH, LISTEN, TO, CONTAINER };
 
 static const struct option long_options[] = {
 	{"daemon", no_argument, NULL, 'd'},
@@ -19,6 +20,10 @@ static const struct option long_options[] = {
 	{"check", no_argument, NULL, CHECK},
 	{"preset", required_argument, NULL, PRESET},
 	{"reload", required_argument, NULL, RELOAD},
+	{"listen", required_argument, NULL, LISTEN},
+	{"to", required_argument, NULL, TO},
+	{"health", no_argument, NULL, HEALTH},
+	{"container", no_argument, NULL, CONTAINER},
 	{"version", no_argument, NULL, 'V'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -28,6 +33,12 @@ static enum options_action refuse(const struct options *options)
 {
 	fprintf(stderr, "Try \"%s --help\" for more information.\n", options->program);
 	return OPTIONS_INVALID;
+}
+
+static enum options_action refuse_late_container(const struct options *options)
+{
+	fprintf(stderr, "%s: --container is the first option\n", options->program);
+	return refuse(options);
 }
 
 /* The last element of the array stays NULL. */
@@ -54,13 +65,25 @@ static bool read_process(struct options *out)
 	return false;
 }
 
+static bool add_listen(struct options *out)
+{
+	if (out->listen_count < OPTIONS_LISTEN_MOST) {
+		out->listen[out->listen_count++] = optarg;
+		return true;
+	}
+	fprintf(stderr, "%s: more than %d times --listen\n", out->program, OPTIONS_LISTEN_MOST);
+	return false;
+}
+
 /* --help and --version win over errors behind them on the command line. */
 static enum options_action read_letters(int argc, char **argv, struct options *out)
 {
+	/* Behind --container the first word that is no option begins a command of its own. */
+	const char *letters = out->container ? "+dqRu:vVh" : "dqRu:vVh";
 	enum options_action action = OPTIONS_RUN;
 	int letter;
 
-	while ((letter = getopt_long(argc, argv, "dqRu:vVh", long_options, NULL)) != -1) {
+	while ((letter = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
 		switch (letter) {
 		case 'd':
 			out->background = true;
@@ -89,6 +112,20 @@ static enum options_action read_letters(int argc, char **argv, struct options *o
 				return refuse(out);
 			action = OPTIONS_RELOAD;
 			break;
+		case HEALTH:
+			action = OPTIONS_HEALTH;
+			break;
+		case LISTEN:
+			if (!add_listen(out))
+				return refuse(out);
+			break;
+		case TO:
+			out->to = optarg;
+			break;
+		case CONTAINER:
+			if (!out->container)
+				return refuse_late_container(out);
+			break;
 		case 'V':
 			return OPTIONS_VERSION;
 		case 'h':
@@ -100,29 +137,80 @@ static enum options_action read_letters(int argc, char **argv, struct options *o
 	return action;
 }
 
+static bool is_file_name(const char *word)
+{
+	const size_t length = strlen(word), suffix = strlen(".ini");
+
+	return length > suffix && strcmp(word + length - suffix, ".ini") == 0;
+}
+
+/* What is behind the options of --container: a command, a file, or nothing. */
+static void take_command(int argc, char **argv, struct options *out)
+{
+	out->own = argv + 2;
+	out->own_count = (size_t)(optind - 2);
+	out->command = argv + optind;
+	if (optind + 1 == argc && is_file_name(argv[optind])) {
+		out->config = argv[optind];
+		out->command++;
+	}
+}
+
+/* The file is left out where the command line, or the environment, stands in for it. */
+static bool take_file(int argc, char **argv, enum options_action action, struct options *out)
+{
+	if (optind == argc &&
+		(action == OPTIONS_HEALTH || (out->to && action != OPTIONS_RELOAD))) {
+		/* --health alone asks what --container --health would. */
+		out->own = argv + 1;
+		out->own_count = (size_t)(argc - 1);
+		out->command = argv + argc;
+		return true;
+	}
+	if (optind == argc && out->listen_count > 0) {
+		fprintf(stderr, "%s: --listen needs --to\n", out->program);
+		return false;
+	}
+	if (optind + 1 != argc) {
+		fprintf(stderr, "%s: no configuration file specified\n", out->program);
+		return false;
+	}
+	if (out->to || out->listen_count > 0) {
+		fprintf(stderr, "%s: %s and a configuration file exclude each other\n",
+			out->program, out->to ? "--to" : "--listen");
+		return false;
+	}
+	out->config = argv[optind];
+	return true;
+}
+
 enum options_action options_read(int argc, char **argv, struct options *out)
 {
 	enum options_action action;
 
 	*out = (struct options){.program = argv[0] ? argv[0] : "pgusher"};
+	out->container = argc > 1 && strcmp(argv[1], "--container") == 0;
 	optind = 0; /* restart getopt_long(), including its GNU permutation of arguments */
 	action = read_letters(argc, argv, out);
 	if (action == OPTIONS_VERSION && optind < argc && argv[optind][0] != '-')
 		out->config = argv[optind];
-	if (action != OPTIONS_RUN && action != OPTIONS_CHECK && action != OPTIONS_RELOAD)
+	if (action == OPTIONS_VERSION || action == OPTIONS_HELP || action == OPTIONS_INVALID)
 		return action;
-	if (optind + 1 != argc) {
-		fprintf(stderr, "%s: no configuration file specified\n", out->program);
+	if (out->container && action != OPTIONS_RELOAD)
+		take_command(argc, argv, out);
+	else if (!take_file(argc, argv, action, out))
 		return refuse(out);
-	}
-	out->config = argv[optind];
 	return action;
 }
 
 void options_print_help(const struct options *options)
 {
 	printf("%s is a connection pooler for PostgreSQL.\n", options->program);
-	printf("\nUsage:\n  %s [OPTION]... CONFIG_FILE\n", options->program);
+	printf("\nUsage:\n  %s [OPTION]... CONFIG_FILE\n"
+	       "  %s [OPTION]... [--listen=PLACE] --to=SERVER\n"
+	       "  %s --health [CONFIG_FILE | --listen=PLACE]\n"
+	       "  %s --container [OPTION]... [COMMAND [ARGUMENT]...]\n",
+		options->program, options->program, options->program, options->program);
 	printf("\nOptions:\n"
 	       "  -d, --daemon         run in background\n"
 	       "  -q, --quiet          write nothing to stderr\n"
@@ -130,6 +218,10 @@ void options_print_help(const struct options *options)
 	       "  -u, --user=USERNAME  become this system user\n"
 	       "  -v, --verbose        log more; twice: much more\n"
 	       "      --preset=NAME=VALUE  the value of a setting that the file does not name\n"
+	       "      --listen=PLACE   listen on this [ADDRESS:]PORT or socket FOLDER, without a file\n"
+	       "      --to=SERVER      serve this connection string or URL, without a file\n"
+	       "      --health         ask whether the pooler accepts clients, and exit\n"
+	       "      --container      make the configuration of environment variables\n"
 	       "      --check          print the problems of the configuration, and exit\n"
 	       "      --reload=PID     make that process, of a service, follow the configuration\n"
 	       "                       and the program, both as they are now, and exit\n"

@@ -23,6 +23,12 @@ void process_fill_descriptors(void)
 
 void process_tune(void)
 {
+	/*
+	 * As the first process of a container we inherit all orphans: they leave no zombies if
+	 * nothing waits for them. (wait(2), Notes.)
+	 */
+	if (getpid() == 1)
+		signal(SIGCHLD, SIG_IGN);
 	/* A write to a closed connection reports EPIPE instead. */
 	signal(SIGPIPE, SIG_IGN);
 	/* A write beyond RLIMIT_FSIZE reports EFBIG instead: a lost log line ends nothing. */

@@ -119,6 +119,7 @@ def complete(*words):
 
 def test_options_are_completed():
     assert {"--daemon", "--reboot", "--check", "--help", "--preset="} <= set(complete("--"))
+    assert {"--listen=", "--to=", "--health", "--container"} <= set(complete("--"))
     assert complete("--verb") == ["--verbose"]
     assert complete("--ver") == ["--verbose", "--version"]
     assert "root" in complete("-u", "roo")

@@ -154,6 +154,64 @@ static void test_no_file_or_two_are_refused(void **state)
 	assert_string_equal(error_output, refusal);
 }
 
+static void test_a_server_stands_in_for_the_file(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(
+		READ(&options, "--to=host=db", "--listen", "1", "--listen=2"), OPTIONS_RUN);
+	assert_null(options.config);
+	assert_string_equal(options.to, "host=db");
+	assert_string_equal(options.listen[0], "1");
+	assert_string_equal(options.listen[1], "2");
+	assert_null(options.listen[2]);
+	assert_int_equal(READ(&options, "--check", "--to=host=db"), OPTIONS_CHECK);
+	assert_int_equal(READ(&options, "--to=host=db", "x.ini"), OPTIONS_INVALID);
+	assert_int_equal(READ(&options, "--listen=1", "x.ini"), OPTIONS_INVALID);
+	assert_int_equal(READ(&options, "--listen=1"), OPTIONS_INVALID);
+}
+
+static void test_health_takes_a_file_a_place_or_the_environment(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(READ(&options, "--health", "x.ini"), OPTIONS_HEALTH);
+	assert_string_equal(options.config, "x.ini");
+	assert_int_equal(READ(&options, "--health", "--listen=1"), OPTIONS_HEALTH);
+	assert_int_equal(READ(&options, "-v", "--health"), OPTIONS_HEALTH);
+	assert_null(options.config);
+	assert_int_equal(options.own_count, 2);
+	assert_string_equal(options.own[1], "--health");
+	assert_null(options.command[0]);
+	assert_int_equal(READ(&options, "--health", "a.ini", "b.ini"), OPTIONS_INVALID);
+}
+
+static void test_options_of_a_containers_command_are_its_own(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(READ(&options, "--container", "-v", "-u", "joe", "cat", "-v", "x.ini"),
+		OPTIONS_RUN);
+	assert_true(options.container);
+	assert_int_equal(options.verbose, 1);
+	assert_int_equal(options.own_count, 3);
+	assert_string_equal(options.own[2], "joe");
+	assert_string_equal(options.command[0], "cat");
+	assert_string_equal(options.command[1], "-v");
+	assert_null(options.command[3]);
+	assert_null(options.config);
+	assert_int_equal(READ(&options, "--container", "-v", "x.ini"), OPTIONS_RUN);
+	assert_string_equal(options.config, "x.ini");
+	assert_null(options.command[0]);
+	assert_int_equal(READ(&options, "--container"), OPTIONS_RUN);
+	assert_null(options.command[0]);
+	assert_int_equal(READ(&options, "--container", "--health"), OPTIONS_HEALTH);
+	assert_int_equal(READ(&options, "-v", "--container"), OPTIONS_INVALID);
+}
+
 static void test_unknown_option_is_refused_by_name(void **state)
 {
 	struct options options;
@@ -178,6 +236,9 @@ int main(void)
 		cmocka_unit_test(test_reload_needs_a_process_and_a_file),
 		cmocka_unit_test(test_help_and_version_need_no_file),
 		cmocka_unit_test(test_no_file_or_two_are_refused),
+		cmocka_unit_test(test_a_server_stands_in_for_the_file),
+		cmocka_unit_test(test_health_takes_a_file_a_place_or_the_environment),
+		cmocka_unit_test(test_options_of_a_containers_command_are_its_own),
 		cmocka_unit_test(test_unknown_option_is_refused_by_name),
 	};
 
