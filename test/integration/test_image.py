@@ -2,7 +2,10 @@
 """The image's root file system, run as an engine runs it. test/package/container.sh makes it and
 names it in PGUSHER_TEST_IMAGE; without it these tests are skipped."""
 
+import argparse
 import os
+import re
+import shlex
 import signal
 import subprocess
 
@@ -10,6 +13,7 @@ import psycopg
 import pytest
 
 from support.container.variables import NAMED
+from support.documents import FOLDER as DOCUMENTS
 from support.process import HOST, free_port, run, wait_until
 from support.servers.cluster import PASSWORDS
 
@@ -164,3 +168,56 @@ def test_image_has_no_more_than_it_needs():
         assert not os.path.exists(os.path.join(IMAGE, name))
     with open(os.path.join(IMAGE, "etc/passwd")) as file:
         assert "postgres:x:70:70:" in file.read()
+
+
+# doc/install-container.md
+
+
+def documented():
+    """What the document runs: the variables, the user, the volume and the command of each line."""
+    with open(os.path.join(DOCUMENTS, "install-container.md")) as file:
+        lines = re.findall(r"^(?:\| .* `)?podman (run [^`\n]*)`?", file.read(), re.M)
+    for line in lines:
+        parser = argparse.ArgumentParser()
+        for option in ("--rm", "--read-only"):
+            parser.add_argument(option, action="store_true")
+        for option in ("-p", "-v", "--cap-drop"):
+            parser.add_argument(option)
+        parser.add_argument("-e", action="append", default=[])
+        parser.add_argument("--user", default="70")
+        parser.add_argument("command", nargs=argparse.REMAINDER)
+        given = parser.parse_args(shlex.split(line)[1:])
+        assert given.command.pop(0) == "pgusher"
+        yield pytest.param(given, id=line)
+
+
+@pytest.mark.parametrize("given", documented())
+def test_commands_of_the_document(start, given):
+    port = free_port()
+    variables = dict(variable.split("=", 1) for variable in given.e)
+    volume = None
+    if given.v:
+        source, place, mode = given.v.split(":")
+        assert (source, mode) == ("./pgusher.ini", "ro")
+        volume = IMAGE + place
+        with open(volume, "w") as file:
+            file.write(f"[pgbouncer]\nlisten_addr = {HOST}\nlisten_port = {port}\nunix_socket_dir =\n")
+    else:
+        variables["LISTEN_PORT"] = str(port)
+    user = f"{given.user}:{given.user}"
+    try:
+        if given.command:
+            done = once(variables, *given.command, user=user)
+            assert done.returncode == 0, done.stderr
+        else:
+            container = start(variables, user=user)
+            assert once(variables, "--health", user=user).returncode == 0
+            container.signal(signal.SIGINT)
+            assert container.process.wait(10) == 0
+    finally:
+        if volume:
+            os.unlink(volume)
+
+
+def test_document_has_commands_to_run():
+    assert len(list(documented())) == 6
