@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/ldap_query.h"
+#include "config/ldap/ldap_query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

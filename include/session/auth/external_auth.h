@@ -11,7 +11,7 @@
 #ifndef PGUSHER_SESSION_AUTH_EXTERNAL_AUTH_H
 #define PGUSHER_SESSION_AUTH_EXTERNAL_AUTH_H
 
-#include "config/ldap_options.h"
+#include "config/ldap/ldap_options.h"
 #include "model/registry.h"
 
 enum external_auth_answer {

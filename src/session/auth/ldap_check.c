@@ -14,7 +14,7 @@
 #include <sys/time.h>
 
 #include "base/library.h"
-#include "config/ldap_query.h"
+#include "config/ldap/ldap_query.h"
 
 enum {
 	NETWORK_TIMEOUT = 3, /* seconds for each step: connecting, TLS, an answer */

@@ -3,10 +3,10 @@
  * LDAP URLs of RFC 4516: ldap[s]://host[:port]/basedn?attribute?scope?filter, for the option
  * ldapurl.
  */
-#ifndef PGUSHER_CONFIG_LDAP_URL_H
-#define PGUSHER_CONFIG_LDAP_URL_H
+#ifndef PGUSHER_CONFIG_LDAP_LDAP_URL_H
+#define PGUSHER_CONFIG_LDAP_LDAP_URL_H
 
-#include "config/ldap_options.h"
+#include "config/ldap/ldap_options.h"
 
 /*
  * Set the options that the URL contains: scheme and port always; server, base, attribute,

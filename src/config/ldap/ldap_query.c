@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "config/ldap_query.h"
+#include "config/ldap/ldap_query.h"
 
 #include <stdlib.h>
 #include <string.h>

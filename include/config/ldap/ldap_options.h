@@ -7,8 +7,8 @@
  * double quotes, in which "" is one quote. As in PgBouncer, parsing ends without an error at
  * the first item without `=`, key or value.
  */
-#ifndef PGUSHER_CONFIG_LDAP_OPTIONS_H
-#define PGUSHER_CONFIG_LDAP_OPTIONS_H
+#ifndef PGUSHER_CONFIG_LDAP_LDAP_OPTIONS_H
+#define PGUSHER_CONFIG_LDAP_LDAP_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "config/ldap_options.h"
+#include "config/ldap/ldap_options.h"
 
 static struct ldap_options options;
 static char why[256];

@@ -5,10 +5,10 @@
  *
  * The caller owns the returned texts and frees them; NULL when out of memory.
  */
-#ifndef PGUSHER_CONFIG_LDAP_QUERY_H
-#define PGUSHER_CONFIG_LDAP_QUERY_H
+#ifndef PGUSHER_CONFIG_LDAP_LDAP_QUERY_H
+#define PGUSHER_CONFIG_LDAP_LDAP_QUERY_H
 
-#include "config/ldap_options.h"
+#include "config/ldap/ldap_options.h"
 
 /* Whether this name may be used in a search. Names with * ( ) \ or / may not. */
 bool ldap_query_allows(const char *user);

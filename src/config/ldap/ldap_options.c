@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-#include "config/ldap_options.h"
+#include "config/ldap/ldap_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "config/ldap_url.h"
+#include "config/ldap/ldap_url.h"
 
 #define BLANKS " \t\r\n"
 

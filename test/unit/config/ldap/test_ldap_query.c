@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "config/ldap_query.h"
+#include "config/ldap/ldap_query.h"
 
 static struct ldap_options options;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "config/ldap_url.h"
+#include "config/ldap/ldap_url.h"
 
 #include <stdlib.h>
 #include <string.h>
