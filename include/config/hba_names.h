@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "config/file_list.h"
 #include "config/tokens.h"
 
 enum {
@@ -35,6 +36,7 @@ struct hba_names_reader {
 	const char *file; /* the file being read */
 	unsigned depth; /* of that file */
 	unsigned includes; /* read so far */
+	struct file_list *files; /* borrowed: gets each @file; NULL: not wanted */
 	bool no_memory;
 	char why[256]; /* why the last list is bad */
 };

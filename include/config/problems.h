@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Mistakes in a configuration, collected with their places while parsing continues.
+ * Mistakes in a configuration, collected with their places while parsing continues; and which
+ * files were read, whether they have mistakes or not.
  *
  * Nothing is printed or logged here: `--check` prints file, line and text; the daemon logs the
  * log lines, which have PgBouncer's texts. Texts never contain a password.
@@ -11,6 +12,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "config/file_list.h"
 
 enum problem_severity {
 	PROBLEM_ERROR, /* the configuration cannot be used */
@@ -41,6 +44,7 @@ struct problems {
 	size_t count, capacity;
 	size_t errors, skipped, warnings; /* found, whether kept or not */
 	bool last_kept; /* the last one added is in the list */
+	struct file_list *files; /* borrowed: the files that are read; NULL: not wanted */
 };
 
 /*
@@ -66,7 +70,7 @@ size_t problems_errors(const struct problems *problems);
 const struct problem *problems_next(
 	const struct problems *problems, const struct problem *last);
 
-/* Free all problems and leave the struct empty. */
+/* Free all problems and leave the struct empty; the list of files is not freed. */
 void problems_free(struct problems *problems);
 
 #endif

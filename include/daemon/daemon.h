@@ -11,6 +11,7 @@
 
 #include "admin/console/actions.h"
 #include "admin/metrics/metrics.h"
+#include "daemon/file_watch.h"
 #include "daemon/janitor.h"
 #include "daemon/options.h"
 #include "daemon/pidfile.h"
@@ -41,6 +42,7 @@ struct daemon {
 	struct listeners listeners;
 	struct signals signals;
 	struct janitor janitor;
+	struct file_watch file_watch; /* of the configuration */
 	struct drain drain; /* of clients, in a shutdown that waits for them */
 	struct actions actions; /* functions that the console's commands call */
 	struct metrics metrics;

@@ -256,7 +256,11 @@ static void read_rules(struct reading *reading)
 struct hba *hba_parse(const char *name, const char *text, size_t length, struct ident *ident,
 	struct problems *problems)
 {
-	struct reading reading = {.name = name, .names.file = name, .problems = problems};
+	struct reading reading = {
+		.name = name,
+		.names = {.file = name, .files = problems->files},
+		.problems = problems,
+	};
 	struct hba *hba = reading.hba = calloc(1, sizeof(*hba));
 
 	if (hba && tokens_begin(&reading.tokens, text, length)) {
@@ -292,6 +296,7 @@ struct hba *hba_load(const char *path, struct ident *ident, struct problems *pro
 	struct file_text file;
 	struct hba *hba;
 
+	file_list_note(problems->files, path);
 	if (!file_read(path, HBA_FILE_LIMIT, &file)) {
 		report_missing_file(path, problems);
 		return hba_parse(path, "", 0, ident, problems);

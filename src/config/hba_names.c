@@ -89,6 +89,7 @@ static bool read_file(struct hba_names_reader *reader, const char *path, struct 
 
 	if (reader->depth == HBA_NESTING_LIMIT || reader->includes == HBA_INCLUDES_LIMIT)
 		return refuse(reader, "@%s: files are nested too deep, or too many", path);
+	file_list_note(reader->files, path);
 	if (!file_read(path, HBA_FILE_LIMIT, &file))
 		return refuse(reader, "could not open @%s: %s", path, strerror(errno));
 	reader->includes++;

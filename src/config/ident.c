@@ -189,6 +189,7 @@ struct ident *ident_load(const char *path, struct problems *problems)
 	struct file_text file;
 	struct ident *ident;
 
+	file_list_note(problems->files, path);
 	if (!file_read(path, IDENT_FILE_LIMIT, &file)) {
 		problems_add(problems, PROBLEM_SKIPPED, path, 0,
 			"could not open ident config file %s: %s", path, strerror(errno));

@@ -132,7 +132,7 @@ static void refuse_include(
 		place->file, place->line);
 }
 
-static void include_file(
+static void read_included(
 	struct reading *reading, const struct ini_place *place, const char *path)
 {
 	struct file_text file;
@@ -147,6 +147,13 @@ static void include_file(
 	file_text_free(&file);
 }
 
+static void include_file(
+	struct reading *reading, const struct ini_place *place, const char *path)
+{
+	file_list_note(reading->problems->files, path);
+	read_included(reading, place, path);
+}
+
 /*
  * Each file starts in the section of the including line, whatever section the file before
  * ended in.
@@ -154,16 +161,19 @@ static void include_file(
 static void include_folder(
 	struct reading *reading, const struct ini_place *place, const char *path)
 {
+	static const char suffix[] = ".ini";
 	const void *section = reading->section;
 	const bool in_section = reading->in_section;
 	struct folder folder;
 
-	if (!folder_list(path, ".ini", &folder)) {
+	file_list_note_folder(reading->problems->files, path, suffix);
+	if (!folder_list(path, suffix, &folder)) {
 		refuse_include(reading, place, path);
 		return;
 	}
 	for (size_t i = 0; i < folder.count && !reading->stopped; i++) {
-		include_file(reading, place, folder.paths[i]);
+		file_list_note_in_folder(reading->problems->files, folder.paths[i]);
+		read_included(reading, place, folder.paths[i]);
 		reading->section = section;
 		reading->in_section = in_section;
 	}
@@ -293,6 +303,7 @@ bool ini_read(const char *path, const struct ini_events *events, void *context,
 	struct reading reading = {.events = events, .context = context, .problems = problems};
 	struct file_text file;
 
+	file_list_note(problems->files, path);
 	if (!file_read(path, INI_FILE_LIMIT, &file)) {
 		problems_add(problems, PROBLEM_ERROR, path, 0, "could not load file \"%s\": %s",
 			path, strerror(errno));

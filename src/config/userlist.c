@@ -265,6 +265,7 @@ struct userlist *userlist_load(
 	struct userlist *list;
 	bool broken;
 
+	file_list_note(problems->files, path);
 	if (previous && file_identify(path, &identity) &&
 		file_identity_same(&identity, &previous->file.identity))
 		return userlist_ref(previous);

@@ -67,4 +67,5 @@ void apply_settings(struct daemon *daemon, const struct settings *old)
 	if (!sources_follow(&daemon->registry))
 		log_write(LEVEL_ERROR, "no memory for per_address_exempt or proxy_networks");
 	apply_metrics(daemon);
+	file_watch_turn(&daemon->file_watch, settings->watch_config);
 }

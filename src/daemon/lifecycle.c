@@ -9,6 +9,7 @@
 #include "daemon/apply.h"
 #include "daemon/console_actions.h"
 #include "daemon/descriptor_limit.h"
+#include "daemon/reload.h"
 #include "daemon/service_reload.h"
 #include "daemon/takeover/handover.h"
 #include "daemon/takeover/takeover.h"
@@ -177,6 +178,38 @@ static void after_upkeep(struct registry *registry)
 	metrics_upkeep(&daemon_of(registry)->metrics);
 }
 
+/* May the files be read now, or would the other process of a takeover not learn of it? */
+static bool may_reload(const struct daemon *daemon)
+{
+	const struct process *process = &daemon->process;
+
+	return process->operation != OPERATION_SUSPENDED && !process->draining &&
+		!process->still && !daemon->handed_over;
+}
+
+static void on_files_changed(struct file_watch *watch, const char *path, size_t others)
+{
+	struct daemon *daemon =
+		(struct daemon *)((char *)watch - offsetof(struct daemon, file_watch));
+
+	if (!may_reload(daemon))
+		return;
+	if (others > 0)
+		log_write(LEVEL_LOG, "'%s' and %zu more have changed, re-reading config", path,
+			others);
+	else
+		log_write(LEVEL_LOG, "'%s' has changed, re-reading config", path);
+	systemd_reloading();
+	reload_run(daemon);
+	systemd_ready();
+}
+
+static void watch_files(struct daemon *daemon)
+{
+	file_watch_init(&daemon->file_watch, &daemon->loop, on_files_changed);
+	file_watch_turn(&daemon->file_watch, daemon->registry.process->settings->watch_config);
+}
+
 /*
  * All parts are made. From the commit on the connections belong to this process, so later
  * errors must not end it.
@@ -225,6 +258,8 @@ bool lifecycle_start(
 	if (!make_registry(daemon, config) || !make_resolver(daemon))
 		return false;
 	apply_receive_limit(daemon);
+	tls_setup_note_files(daemon->registry.process->settings, &daemon->file_watch.files);
+	file_list_tidy(&daemon->file_watch.files);
 	if (!tls_setup_start(&daemon->registry))
 		return refuse("TLS setup failed");
 	descriptor_limit_log(&daemon->registry);
@@ -236,6 +271,7 @@ bool lifecycle_start(
 		return false;
 	descriptor_limit_count_others(&daemon->registry);
 	systemd_watchdog_start(&daemon->loop, watchdog_of(daemon));
+	watch_files(daemon);
 	return true;
 }
 
@@ -289,6 +325,7 @@ static void end_registry(struct daemon *daemon)
 void lifecycle_end(struct daemon *daemon)
 {
 	handover_end(daemon);
+	file_watch_end(&daemon->file_watch);
 	if (daemon->made >= DAEMON_MADE_LISTENERS) {
 		succession_end(daemon);
 		systemd_watchdog_stop(&daemon->loop);

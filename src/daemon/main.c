@@ -78,6 +78,7 @@ static bool load(struct start *start)
 	const struct presets presets = {start->options->verbose, start->options->presets};
 	char why[512];
 
+	start->problems.files = &start->daemon->file_watch.files;
 	start->config = snapshot_start(start->options->config, &presets, &start->problems);
 	if (!start->config) {
 		check_log_problems(&start->problems);

@@ -149,10 +149,28 @@ static void apply_config(struct daemon *daemon, struct snapshot *config)
 		log_write(LEVEL_ERROR, "no memory for all of the new configuration");
 }
 
+/* Give the list of the files that were read, or could not be read, to the watch. */
+static void watch_files(struct daemon *daemon, struct file_list *files)
+{
+	tls_setup_note_files(daemon->registry.process->settings, files);
+	file_list_tidy(files);
+	file_watch_adopt(&daemon->file_watch, files);
+}
+
+/* SET may have named other files of TLS. */
+static void watch_tls_files(struct daemon *daemon)
+{
+	struct file_list files = daemon->file_watch.files;
+
+	daemon->file_watch.files = (struct file_list){0};
+	watch_files(daemon, &files);
+}
+
 static bool load_files(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
-	struct problems problems = {0};
+	struct file_list files = {0};
+	struct problems problems = {.files = &files};
 	struct snapshot *config = snapshot_load(
 		registry->process->settings->conffile, registry->process->config, &problems);
 	char why[512];
@@ -167,9 +185,11 @@ static bool load_files(struct daemon *daemon)
 	if (!config) {
 		log_write(LEVEL_WARNING, "config file loading failed");
 		log_reopen(); /* for logrotate, also when the configuration is wrong */
+		watch_files(daemon, &files);
 		return false;
 	}
 	apply_config(daemon, config);
+	watch_files(daemon, &files);
 	resolver_renew(registry->resolver);
 	apply_log(registry->process->settings, daemon->options);
 	if (tls_setup_apply(registry))
@@ -215,7 +235,10 @@ bool reload_set(
 	apply_changed_log(
 		daemon->registry.process->settings, snapshot_settings(old), daemon->options);
 	snapshot_unref(old);
-	if (is_about_tls(key) && !tls_setup_apply(&daemon->registry))
+	if (!is_about_tls(key))
+		return true;
+	watch_tls_files(daemon);
+	if (!tls_setup_apply(&daemon->registry))
 		snprintf(why, size,
 			"TLS settings could not be applied, still using old configuration");
 	return true;

@@ -7,6 +7,7 @@
 #ifndef PGUSHER_SESSION_LINK_TLS_SETUP_H
 #define PGUSHER_SESSION_LINK_TLS_SETUP_H
 
+#include "config/file_list.h"
 #include "model/registry.h"
 
 /*
@@ -17,6 +18,12 @@ bool tls_setup_check(const struct settings *settings, char *why, size_t size);
 
 /* As tls_setup_check(), for the context for servers, with its files. */
 bool tls_setup_check_servers(const struct settings *settings, char *why, size_t size);
+
+/*
+ * Add the files that contexts are made from to the list, before they are made. Files of a side
+ * without TLS are not read, and not added.
+ */
+void tls_setup_note_files(const struct settings *settings, struct file_list *files);
 
 /*
  * Make contexts from the settings in force and replace the old ones. They are used for new

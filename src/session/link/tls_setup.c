@@ -141,6 +141,28 @@ bool tls_setup_check_servers(const struct settings *settings, char *why, size_t 
 	return good;
 }
 
+static void note_files(const struct tls_options *options, struct file_list *files)
+{
+	const char *const paths[] = {
+		options->ca_file, options->crl_file, options->cert_file, options->key_file};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (paths[i][0] != '\0')
+			file_list_note(files, paths[i]);
+	}
+}
+
+void tls_setup_note_files(const struct settings *settings, struct file_list *files)
+{
+	const struct tls_options clients = towards_clients(settings);
+	const struct tls_options servers = towards_servers(settings);
+
+	if (settings->client_tls_sslmode != TLS_MODE_DISABLE)
+		note_files(&clients, files);
+	if (settings->server_tls_sslmode != TLS_MODE_DISABLE)
+		note_files(&servers, files);
+}
+
 static void replace_contexts(
 	struct registry *registry, struct tls_context *client, struct tls_context *server)
 {
