@@ -19,9 +19,13 @@ enum options_action {
 	OPTIONS_INVALID, /* the command line is wrong; the error is on stderr */
 };
 
-enum { OPTIONS_PRESETS_MOST = 32, OPTIONS_LISTEN_MOST = 8 };
+enum {
+	OPTIONS_PRESETS_MOST = 32,
+	OPTIONS_LISTEN_MOST = 8,
+	OPTIONS_ENVIRONMENT_SIZE = 4096, /* bytes of PGUSHER_PRESETS, with its NUL */
+};
 
-/* Texts point into the arguments of the program. */
+/* Texts point into the arguments of the program; presets also into the struct itself. */
 struct options {
 	const char *program; /* name by which the program was called */
 	/*
@@ -42,6 +46,7 @@ struct options {
 	char **own; /* with `container`: the options behind it */
 	size_t own_count;
 	char **command; /* with `container`: what to execute, ended by NULL, perhaps nothing */
+	char environment[OPTIONS_ENVIRONMENT_SIZE]; /* presets of the environment */
 	bool background;
 	bool quiet; /* nothing to stderr */
 	bool reboot; /* take over from a running process */

@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -42,10 +43,10 @@ static enum options_action refuse_late_container(const struct options *options)
 }
 
 /* The last element of the array stays NULL. */
-static bool add_preset(struct options *out)
+static bool add_preset(struct options *out, const char *assignment)
 {
 	if (out->preset_count < OPTIONS_PRESETS_MOST) {
-		out->presets[out->preset_count++] = optarg;
+		out->presets[out->preset_count++] = assignment;
 		return true;
 	}
 	fprintf(stderr, "%s: more than %d presets\n", out->program, OPTIONS_PRESETS_MOST);
@@ -73,6 +74,32 @@ static bool add_listen(struct options *out)
 	}
 	fprintf(stderr, "%s: more than %d times --listen\n", out->program, OPTIONS_LISTEN_MOST);
 	return false;
+}
+
+/*
+ * PGUSHER_PRESETS has presets separated by blanks, for where neither the command line nor the file
+ * is the operator's to write. Those of the command line come later.
+ */
+static bool add_presets_of_environment(struct options *out)
+{
+	static const char blanks[] = " \t\n";
+	const char *text = getenv("PGUSHER_PRESETS");
+	char *word, *rest;
+
+	if (!text)
+		return true;
+	if (strlen(text) >= sizeof(out->environment)) {
+		fprintf(stderr, "%s: PGUSHER_PRESETS is longer than %zu bytes\n", out->program,
+			sizeof(out->environment) - 1);
+		return false;
+	}
+	memcpy(out->environment, text, strlen(text) + 1);
+	for (word = strtok_r(out->environment, blanks, &rest); word;
+		word = strtok_r(NULL, blanks, &rest)) {
+		if (!add_preset(out, word))
+			return false;
+	}
+	return true;
 }
 
 /* --help and --version win over errors behind them on the command line. */
@@ -104,7 +131,7 @@ static enum options_action read_letters(int argc, char **argv, struct options *o
 			action = OPTIONS_CHECK;
 			break;
 		case PRESET:
-			if (!add_preset(out))
+			if (!add_preset(out, optarg))
 				return refuse(out);
 			break;
 		case RELOAD:
@@ -190,6 +217,8 @@ enum options_action options_read(int argc, char **argv, struct options *out)
 
 	*out = (struct options){.program = argv[0] ? argv[0] : "pgusher"};
 	out->container = argc > 1 && strcmp(argv[1], "--container") == 0;
+	if (!add_presets_of_environment(out))
+		return refuse(out);
 	optind = 0; /* restart getopt_long(), including its GNU permutation of arguments */
 	action = read_letters(argc, argv, out);
 	if (action == OPTIONS_VERSION && optind < argc && argv[optind][0] != '-')

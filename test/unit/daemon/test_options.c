@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -225,6 +226,32 @@ static void test_unknown_option_is_refused_by_name(void **state)
 	assert_int_equal(READ(&options, "x.ini", "-u"), OPTIONS_INVALID);
 }
 
+static void test_presets_of_the_environment_come_first(void **state)
+{
+	struct options options;
+	char many[5000];
+
+	(void)state;
+	assert_int_equal(setenv("PGUSHER_PRESETS", " a=1\n b=2 ", 1), 0);
+	assert_int_equal(READ(&options, "--preset=c=3", "x.ini"), OPTIONS_RUN);
+	assert_int_equal(options.preset_count, 3);
+	assert_string_equal(options.presets[0], "a=1");
+	assert_string_equal(options.presets[1], "b=2");
+	assert_string_equal(options.presets[2], "c=3");
+	assert_null(options.presets[3]);
+	for (size_t i = 0; i < sizeof(many) - 1; i++)
+		many[i] = i % 2 ? ' ' : 'a';
+	many[sizeof(many) - 1] = '\0';
+	assert_int_equal(setenv("PGUSHER_PRESETS", many, 1), 0);
+	assert_int_equal(READ(&options, "x.ini"), OPTIONS_INVALID);
+	assert_non_null(strstr(error_output, "PGUSHER_PRESETS is longer than 4095 bytes"));
+	many[70] = '\0';
+	assert_int_equal(setenv("PGUSHER_PRESETS", many, 1), 0);
+	assert_int_equal(READ(&options, "x.ini"), OPTIONS_INVALID);
+	assert_non_null(strstr(error_output, "more than 32 presets"));
+	assert_int_equal(unsetenv("PGUSHER_PRESETS"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_health_takes_a_file_a_place_or_the_environment),
 		cmocka_unit_test(test_options_of_a_containers_command_are_its_own),
 		cmocka_unit_test(test_unknown_option_is_refused_by_name),
+		cmocka_unit_test(test_presets_of_the_environment_come_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
