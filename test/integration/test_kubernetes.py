@@ -5,6 +5,8 @@ that are made as they say find each other, take changed files and drain."""
 import configparser
 import os
 import re
+import shlex
+import shutil
 import signal
 
 import pytest
@@ -13,6 +15,7 @@ from support import wire
 from support.clients.metrics_page import ask
 from support.clients.raw import RawClient, ServerError, cancel
 from support.kubelet import Volume
+from support.documents import Document
 from support.process import free_port, run, wait_until
 from support.servers.name_servers import Dnsmasq
 from support.servers.pooler import binary
@@ -233,6 +236,51 @@ def test_every_value_of_the_chart_is_in_its_schema_and_in_a_template():
             values = values[word]
 
 
+# --- the document -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def document():
+    return Document("install-kubernetes.md")
+
+
+def test_the_document_has_the_configuration_of_the_manifests(document, ini):
+    shown = parse_ini(document.blocks["shop/pgusher.ini"])
+    assert shown["pgusher"] == parse_ini(ini)["pgusher"]
+    assert list(shown["databases"]) == ["app"]
+
+
+def test_the_document_tells_the_times_of_the_manifests(pod, settings):
+    with open(os.path.join(FOLDER, "..", "..", "doc", "install-kubernetes.md")) as file:
+        rows = [line.split(" | ") for line in file if line.startswith("| ") and line.count("|") == 4]
+    times = {row[2].strip(" |`\n"): " ".join(row[:2]) for row in rows}
+    delay, timeout = int(settings["drain_delay"]), int(settings["shutdown_timeout"])
+    assert f"all goes on for {delay} s" in times["drain_delay"]
+    assert times["shutdown_timeout"].startswith(f"| {timeout} s ")
+    assert f"| up to {timeout * 4 // 5} s " in "".join(" ".join(row) for row in rows)
+    assert times["terminationGracePeriodSeconds"].startswith(
+        f"| {pod['terminationGracePeriodSeconds']} s ")
+
+
+def test_settings_for_poolers_of_operators_exist(document, folder):
+    pooler, service = yaml.safe_load_all(document.blocks["cloudnativepg.yaml"])
+    (container,) = pooler["spec"]["template"]["spec"]["containers"]
+    assert container["name"] == "pgbouncer"
+    (variable,) = container["env"]
+    assert f"peers=dns:{service['metadata']['name']} " in variable["value"]
+    cluster, other = yaml.safe_load_all(document.blocks["pgo.yaml"])
+    settings = cluster["spec"]["proxy"]["pgBouncer"]["config"]["global"]
+    assert settings["peers"] == f"dns:{other['metadata']['name']}"
+    assert all(each["spec"]["clusterIP"] == "None" for each in (service, other))
+    assert yaml.safe_load(document.blocks["zalando.yaml"])["configuration"]["connection_pooler"]
+    path = os.path.join(folder, "pgbouncer.ini")
+    with open(path, "w") as file:
+        file.writelines(["[pgbouncer]\nauth_user = x\n", *(f"{name} = {value}\n" for name, value in settings.items())])
+    done = run(
+        [binary(), "--check", path], env={variable["name"]: variable["value"]}, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 # --- pods -------------------------------------------------------------------------------------
 
 
@@ -327,6 +375,16 @@ def test_a_pod_takes_a_changed_config_map_and_secret(pods, objects):
     console = pods.client(pod, "admin", "console", "pgbouncer")
     (row,) = console.query("SHOW CONFIG WHERE key = 'default_pool_size'").dicts()
     assert row["value"] == "3"
+
+
+def test_the_console_is_reached_as_the_document_says(pods, document):
+    pod = pods.start(USERS)
+    block = document.blocks["the console, in another shell than: kubectl -n shop port-forward deployment/pgusher 6432"]
+    words = shlex.split(block.splitlines()[1])
+    assert words[:5] == ["psql", "-h", "127.0.0.1", "-p", "6432"]
+    words[:5] = [shutil.which("psql"), "-X", "-h", pod.place, "-p", str(pods.port)]
+    done = run(words, env={**os.environ, "PGPASSWORD": USERS["admin"]})
+    assert "cl_waiting" in done.stdout
 
 
 def test_readiness_is_false_from_the_first_moment_of_a_drain(pods):

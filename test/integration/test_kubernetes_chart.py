@@ -4,6 +4,7 @@
 Only with PGUSHER_TEST_PACKAGES=1, since Go builds helm and kubectl-validate at the first time, which
 takes minutes. They are kept in $PGUSHER_TEST_KUBERNETES, a folder; by default one of the user's cache."""
 
+import base64
 import json
 import os
 import shutil
@@ -11,8 +12,10 @@ import subprocess
 
 import pytest
 
+from support.documents import Document
 from support.kubelet import Volume
 from support.process import run
+from support.servers.kubernetes_api import LOG, KubernetesApi
 from support.servers.pooler import binary
 from test_kubernetes import FOLDER, MOUNT, manifests, parse_ini
 
@@ -216,3 +219,82 @@ def test_values_reach_the_configuration(tools):
 def test_wrong_values_are_refused(tools, values, complaint):
     done = render(tools, values, check=False)
     assert done.returncode != 0 and complaint in done.stderr
+
+
+# --- the commands of the document -------------------------------------------------------------
+
+
+class Operator:
+    """A shell beside the source of pgusher, with kubectl, helm and a cluster that only stores."""
+
+    def __init__(self, tools, api, folder):
+        self.api = api
+        self.folder = folder
+        self.document = Document("install-kubernetes.md")
+        self.path = os.pathsep.join([os.path.dirname(tools["helm"]), os.environ["PATH"]])
+        os.symlink(os.path.join(os.path.abspath(FOLDER), "..", ".."), os.path.join(folder, "pgusher"))
+        os.mkdir(os.path.join(folder, "shop"))
+        for name in ("shop/pgusher.ini", "shop/kustomization.yaml", "shop/values.yaml"):
+            self.write(name, self.document.blocks[name])
+        users = self.document.blocks["userlist.txt, without this line"]
+        self.write("shop/userlist.txt", users.split("\n", 1)[1])
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w") as file:
+            file.write(text)
+
+    def type(self, name):
+        """Run a block of the document."""
+        return self.run(self.document.blocks[name])
+
+    def run(self, text):
+        done = subprocess.run(
+            ["sh", "-eu", "-c", text], cwd=self.folder, capture_output=True, text=True, timeout=120,
+            env={**self.api.environment, "PATH": self.path})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def operator(tools, tmp_path):
+    if not shutil.which("kubectl"):
+        pytest.skip("no kubectl")
+    api = KubernetesApi(str(tmp_path))
+    yield Operator(tools, api, str(tmp_path))
+    api.stop()
+
+
+def deployed(operator):
+    """What is in the cluster, beside what helm keeps for itself."""
+    objects = operator.api.objects
+    (container,) = objects["deployments", "shop", "pgusher"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "registry.example.com/pgusher:0.1.0"
+    secret = objects["secrets", "shop", "pgusher"]["data"]["userlist.txt"]
+    with open(os.path.join(operator.folder, "shop", "userlist.txt"), "rb") as file:
+        assert base64.b64decode(secret) == file.read()
+    names = {key[0] for key in objects if key[2].startswith("pgusher")}
+    assert names == {"configmaps", "secrets", "deployments", "services", "pods",
+                     "poddisruptionbudgets", "networkpolicies"}
+    return objects["configmaps", "shop", "pgusher"]["data"]["pgusher.ini"]
+
+
+def test_the_commands_with_kubectl_deploy_it(operator):
+    printed = operator.type("with kubectl")
+    assert 'deployment "pgusher" successfully rolled out' in printed
+    assert deployed(operator) == operator.document.blocks["shop/pgusher.ini"]
+    assert operator.type("what became of a change").count(LOG) == 2
+    # A change, and an update of everything, leave the passwords.
+    operator.write("shop/pgusher.ini", "[pgusher]\n")
+    assert "configmap/pgusher configured" in operator.run("kubectl apply -k shop")
+    assert deployed(operator) == "[pgusher]\n"
+    assert "restarted" in operator.run("kubectl -n shop rollout restart deployment pgusher")
+
+
+def test_the_commands_with_helm_deploy_it(operator):
+    printed = operator.type("with helm")
+    assert "host=pgusher.shop port=5432" in printed
+    assert 'deployment "pgusher" successfully rolled out' in printed
+    ini = parse_ini(deployed(operator))
+    assert ini["databases"] == {"app": "host=postgres.shop.svc.cluster.local port=5432"}
+    assert ini["pgusher"]["default_pool_size"] == "10"
+    assert operator.type("what became of a change").count(LOG) == 2
