@@ -9,8 +9,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "setup/convert/convert.h"
+
 enum options_action {
 	OPTIONS_RUN,
+	OPTIONS_CONVERT, /* convert the configuration of another pooler, and exit */
 	OPTIONS_CHECK, /* read the configuration, print its problems, and exit */
 	OPTIONS_RELOAD, /* make a running process follow the configuration, and exit */
 	OPTIONS_HEALTH, /* ask the pooler of the configuration whether it accepts clients */
@@ -29,7 +32,7 @@ enum {
 struct options {
 	const char *program; /* name by which the program was called */
 	/*
-	 * The file; set for RELOAD, and for RUN and CHECK unless `to` or `container` stands in for
+	 * The file; set for CONVERT and RELOAD, and for RUN and CHECK unless `to` or `container` stands in for
 	 * it. For HEALTH and VERSION it may be NULL.
 	 */
 	const char *config;
@@ -38,6 +41,7 @@ struct options {
 	const char *presets[OPTIONS_PRESETS_MOST + 1]; /* `NAME=VALUE`; ends with NULL */
 	unsigned preset_count;
 	pid_t main_process; /* of --reload; 0: the option was not given */
+	struct convert_request convert; /* for OPTIONS_CONVERT */
 	const char *listen[OPTIONS_LISTEN_MOST + 1]; /* of --listen; ends with NULL */
 	unsigned listen_count;
 	const char *to; /* of --to; NULL: none */

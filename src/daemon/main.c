@@ -286,6 +286,8 @@ int main(int argc, char **argv)
 	case OPTIONS_RELOAD:
 		tune();
 		return reload(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+	case OPTIONS_CONVERT:
+		return convert_run(&options.convert);
 	case OPTIONS_VERSION:
 		version_print(version_asked(&options));
 		return EXIT_SUCCESS;

@@ -10,7 +10,19 @@
 #include "base/text.h"
 
 /* Values that getopt_long() returns for long options without a letter. */
-enum { CHECK = 256, PRESET, RELOAD, HEALTH, LISTEN, TO, CONTAINER };
+enum {
+	CHECK = 256,
+	CONTAINER,
+	CONVERT,
+	DIFF,
+	FROM,
+	HEALTH,
+	LISTEN,
+	OUTPUT,
+	PRESET,
+	RELOAD,
+	TO,
+};
 
 static const struct option long_options[] = {
 	{"daemon", no_argument, NULL, 'd'},
@@ -19,6 +31,10 @@ static const struct option long_options[] = {
 	{"user", required_argument, NULL, 'u'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"check", no_argument, NULL, CHECK},
+	{"convert", no_argument, NULL, CONVERT},
+	{"diff", no_argument, NULL, DIFF},
+	{"from", required_argument, NULL, FROM},
+	{"output", required_argument, NULL, OUTPUT},
 	{"preset", required_argument, NULL, PRESET},
 	{"reload", required_argument, NULL, RELOAD},
 	{"listen", required_argument, NULL, LISTEN},
@@ -130,6 +146,18 @@ static enum options_action read_letters(int argc, char **argv, struct options *o
 		case CHECK:
 			action = OPTIONS_CHECK;
 			break;
+		case CONVERT:
+			action = OPTIONS_CONVERT;
+			break;
+		case DIFF:
+			out->convert.differences = true;
+			break;
+		case FROM:
+			out->convert.pooler = optarg;
+			break;
+		case OUTPUT:
+			out->convert.output = optarg;
+			break;
 		case PRESET:
 			if (!add_preset(out, optarg))
 				return refuse(out);
@@ -229,6 +257,7 @@ enum options_action options_read(int argc, char **argv, struct options *out)
 		take_command(argc, argv, out);
 	else if (!take_file(argc, argv, action, out))
 		return refuse(out);
+	out->convert.path = out->config;
 	return action;
 }
 
@@ -254,6 +283,10 @@ void options_print_help(const struct options *options)
 	       "      --check          print the problems of the configuration, and exit\n"
 	       "      --reload=PID     make that process, of a service, follow the configuration\n"
 	       "                       and the program, both as they are now, and exit\n"
+	       "      --convert        make ours of the configuration of another pooler\n"
+	       "      --from=POOLER    of which: pgbouncer, odyssey, pgcat, pgagroal\n"
+	       "      --output=FILE    write it to this new file, not to stdout\n"
+	       "      --diff           print only what differs from the defaults\n"
 	       "  -V, --version        show versions, and exit; CONFIG_FILE is optional\n"
 	       "  -h, --help           show this help, and exit\n");
 }
