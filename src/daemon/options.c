@@ -199,6 +199,12 @@ static bool is_file_name(const char *word)
 	return length > suffix && strcmp(word + length - suffix, ".ini") == 0;
 }
 
+/* Can the command line, or the environment, stand in for the file? */
+static bool may_lack_file(enum options_action action)
+{
+	return action == OPTIONS_RUN || action == OPTIONS_CHECK || action == OPTIONS_HEALTH;
+}
+
 /* What is behind the options of --container: a command, a file, or nothing. */
 static void take_command(int argc, char **argv, struct options *out)
 {
@@ -214,8 +220,7 @@ static void take_command(int argc, char **argv, struct options *out)
 /* The file is left out where the command line, or the environment, stands in for it. */
 static bool take_file(int argc, char **argv, enum options_action action, struct options *out)
 {
-	if (optind == argc &&
-		(action == OPTIONS_HEALTH || (out->to && action != OPTIONS_RELOAD))) {
+	if (optind == argc && may_lack_file(action) && (out->to || action == OPTIONS_HEALTH)) {
 		/* --health alone asks what --container --health would. */
 		out->own = argv + 1;
 		out->own_count = (size_t)(argc - 1);
@@ -239,6 +244,25 @@ static bool take_file(int argc, char **argv, enum options_action action, struct 
 	return true;
 }
 
+/* Whether the options of a conversion fit the rest of the command line. */
+static bool conversion_fits(const struct options *options, enum options_action action)
+{
+	const struct convert_request *convert = &options->convert;
+
+	if (action != OPTIONS_CONVERT &&
+		(convert->pooler || convert->output || convert->differences)) {
+		fprintf(stderr, "%s: --from, --output and --diff need --convert\n",
+			options->program);
+		return false;
+	}
+	if (convert->output && convert->differences) {
+		fprintf(stderr, "%s: --output and --diff exclude each other\n",
+			options->program);
+		return false;
+	}
+	return true;
+}
+
 enum options_action options_read(int argc, char **argv, struct options *out)
 {
 	enum options_action action;
@@ -253,7 +277,9 @@ enum options_action options_read(int argc, char **argv, struct options *out)
 		out->config = argv[optind];
 	if (action == OPTIONS_VERSION || action == OPTIONS_HELP || action == OPTIONS_INVALID)
 		return action;
-	if (out->container && action != OPTIONS_RELOAD)
+	if (!conversion_fits(out, action))
+		return refuse(out);
+	if (out->container && may_lack_file(action))
 		take_command(argc, argv, out);
 	else if (!take_file(argc, argv, action, out))
 		return refuse(out);

@@ -118,7 +118,7 @@ def complete(*words):
 
 
 def test_options_are_completed():
-    assert {"--daemon", "--reboot", "--check", "--help", "--preset="} <= set(complete("--"))
+    assert {"--daemon", "--reboot", "--check", "--convert", "--help", "--preset="} <= set(complete("--"))
     assert {"--listen=", "--to=", "--health", "--container"} <= set(complete("--"))
     assert complete("--verb") == ["--verbose"]
     assert complete("--ver") == ["--verbose", "--version"]
@@ -130,6 +130,10 @@ def test_files_are_completed(tmp_path):
         (tmp_path / name).touch()
     (tmp_path / "a.d").mkdir()
     assert complete(f"{tmp_path}/a") == [f"{tmp_path}/a.d/", f"{tmp_path}/a.ini"]
+    (tmp_path / "a.toml").touch()
+    converted = complete("--convert", f"{tmp_path}/a")
+    assert converted == [f"{tmp_path}/a.d/", f"{tmp_path}/a.ini", f"{tmp_path}/a.toml"]
+    assert complete("--convert", "--from", "pgc") == ["pgcat"]
 
 
 def test_sample_files_are_valid_configurations(own):

@@ -152,7 +152,8 @@ static const struct fact rows[] = {
 	{ROUTE, "auth_common_name", FACT_NONE, NOWHERE,
 		"a certificate is for the user that has its name; others by a map "
 		"(auth_ident_file)"},
-	{ROUTE, "auth_ldap_service", FACT_PART, NOWHERE, NULL},
+	{ROUTE, "auth_ldap_service", FACT_NONE, NOWHERE,
+		"the directory is that of ldap_endpoint_name: name it there, and convert again"},
 	{ROUTE, "auth_module", FACT_NONE, NOWHERE,
 		"no modules: LDAP, PAM and auth_query are there"},
 	{ROUTE, "auth_pam_service", FACT_PART, NOWHERE, NULL},
@@ -232,6 +233,7 @@ static const struct fact rows[] = {
 	{ROUTE, "storage_user", FACT_PART, NOWHERE, NULL},
 	{ROUTE, "target_session_attrs", FACT_PART, NOWHERE, NULL},
 
+	/* All of these become options of the same names. */
 	{LDAP, "ldapbasedn", FACT_PART, NOWHERE, NULL},
 	{LDAP, "ldapbinddn", FACT_PART, NOWHERE, NULL},
 	{LDAP, "ldapbindpasswd", FACT_PART, NOWHERE, NULL},

@@ -262,7 +262,9 @@ static void print_difference(const struct setting_row *row, const struct setting
 	const char *value = settings_render(row, settings, now, sizeof(now));
 	const char *other = settings_render(row, defaults, before, sizeof(before));
 
-	if (!value || (other && strcmp(value, other) == 0))
+	/* The name of the file is no setting of it. */
+	if (!value || strcmp(row->name, "conffile") == 0 ||
+		(other && strcmp(value, other) == 0))
 		return;
 	if (!other)
 		printf("%s = %s (not set by default)\n", row->name, value);

@@ -303,7 +303,10 @@ static void convert_main(struct conversion *conversion, const struct source_node
 
 /* --- servers ------------------------------------------------------------------------------ */
 
+enum { SERVERS_MOST = 64 }; /* of pgagroal */
+
 struct servers {
+	unsigned count;
 	const char *hosts, *ports;
 	const struct source_node *first; /* its section */
 	const char *target; /* target_session_attrs; NULL: not needed */
@@ -335,23 +338,37 @@ static void add_server(struct conversion *conversion, struct servers *servers,
 				: "disable");
 }
 
-static void collect_servers(struct conversion *conversion, struct servers *servers)
+/* Servers with `primary = on`, or those without, in the order of the file. */
+static void add_servers(struct conversion *conversion, struct servers *servers, bool primary)
 {
-	enum { SERVERS_MOST = 64 }; /* of pgagroal */
-	unsigned count = 0;
-
-	*servers = (struct servers){.hosts = "", .ports = ""};
 	for (const struct source_node *section = conversion->source->root.first; section;
 		section = section->next) {
-		if (strcmp(section->name, MAIN_SECTION) == 0)
+		const char *word = source_text(section, "primary");
+
+		if (strcmp(section->name, MAIN_SECTION) == 0 ||
+			(word && fact_is_on(word)) != primary)
 			continue;
-		if (++count > SERVERS_MOST) {
+		if (++servers->count > SERVERS_MOST) {
 			conversion_lose(conversion, section, "too many servers");
 			break;
 		}
 		facts_apply(conversion, &facts, SERVER, section, NULL);
 		add_server(conversion, servers, section);
 	}
+}
+
+/* The primary is first in the list, although each server is asked for its role. */
+static void collect_servers(struct conversion *conversion, struct servers *servers,
+	const struct source_node *main_section)
+{
+	const char *failover = source_text(main_section, "failover");
+
+	*servers = (struct servers){.hosts = "", .ports = ""};
+	add_servers(conversion, servers, true);
+	add_servers(conversion, servers, false);
+	if (servers->target && !(failover && fact_is_on(failover)))
+		conversion_note(conversion, servers->first,
+			"clients go to the server that is the primary, also after a failover");
 }
 
 static void put_servers(struct conversion *conversion, const struct servers *servers,
@@ -615,7 +632,7 @@ bool pgagroal_convert(struct conversion *conversion, const char *text, size_t le
 	if (problems->errors > 0)
 		return false;
 	convert_main(conversion, section);
-	collect_servers(conversion, &servers);
+	collect_servers(conversion, &servers, section);
 	if (!convert_beside(conversion, &servers))
 		return false;
 	routes_write(conversion);

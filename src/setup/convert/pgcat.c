@@ -268,17 +268,24 @@ static void convert_general(struct conversion *conversion, const struct source_n
 
 /* --- shards and servers ------------------------------------------------------------------- */
 
+static bool is_on(const struct source_node *parent, const char *name)
+{
+	const char *text = source_text(parent, name);
+
+	return text && fact_is_on(text);
+}
+
 /* What a database asks of its servers; NULL: nothing. */
 static const char *role_of(const struct source_node *pool, bool splits)
 {
 	const char *role = source_text(pool, "default_role");
-	const char *primary_reads = source_text(pool, "primary_reads_enabled");
-
 	if (splits || (role && strcmp(role, "primary") == 0))
 		return "read-write";
 	if (role && strcmp(role, "replica") == 0)
-		return primary_reads && fact_is_on(primary_reads) ? "prefer-standby"
-								  : "standby";
+		return is_on(pool, "primary_reads_enabled") ||
+				is_on(pool, "replica_to_primary_failover_enabled")
+			? "prefer-standby"
+			: "standby";
 	return NULL;
 }
 
@@ -402,13 +409,6 @@ static void convert_user(struct conversion *conversion, const struct source_node
 
 /* --- pools -------------------------------------------------------------------------------- */
 
-static bool is_on(const struct source_node *parent, const char *name)
-{
-	const char *text = source_text(parent, name);
-
-	return text && fact_is_on(text);
-}
-
 /* The shard of clients that name none. */
 static const struct source_node *default_shard(
 	struct conversion *conversion, const struct source_node *pool)
@@ -469,6 +469,8 @@ static void copy_database(struct conversion *conversion, const struct source_nod
 		if (value && !draft_key(conversion->draft, DRAFT_DATABASES, to, key))
 			conversion_put(conversion, node, DRAFT_DATABASES, to, key, value);
 	}
+	if (!draft_key(conversion->draft, DRAFT_DATABASES, to, "dbname"))
+		conversion_put(conversion, node, DRAFT_DATABASES, to, "dbname", from);
 	for (const struct auth_rule *rule = conversion->rules; rule; rule = rule->next) {
 		if (rule->database && strcmp(rule->database, from) == 0) {
 			struct auth_rule copy = *rule;
@@ -503,6 +505,9 @@ static void add_shards(struct conversion *conversion, const struct source_node *
 
 	if (!shards || shards->children < 2)
 		return;
+	if (source_find(pool, "sharding_function"))
+		conversion_lose(
+			conversion, source_find(pool, "sharding_function"), "no sharding");
 	conversion_lose(conversion, shards,
 		"no sharding: clients name the database of a shard, %s_shard_N; %s is the default "
 		"one",

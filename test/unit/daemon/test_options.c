@@ -129,6 +129,27 @@ static void test_reload_needs_a_process_and_a_file(void **state)
 	assert_int_equal(options.main_process, 0);
 }
 
+static void test_conversion_has_options_of_its_own(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(READ(&options, "--convert", "a.toml", "--from=pgcat", "--output=b"),
+		OPTIONS_CONVERT);
+	assert_string_equal(options.convert.path, "a.toml");
+	assert_string_equal(options.convert.pooler, "pgcat");
+	assert_string_equal(options.convert.output, "b");
+	assert_false(options.convert.differences);
+	assert_int_equal(READ(&options, "--convert", "--diff", "a"), OPTIONS_CONVERT);
+	assert_true(options.convert.differences);
+	assert_int_equal(READ(&options, "--convert"), OPTIONS_INVALID);
+	assert_int_equal(READ(&options, "--diff", "a"), OPTIONS_INVALID);
+	assert_int_equal(READ(&options, "--check", "--from=pgcat", "a"), OPTIONS_INVALID);
+	assert_int_equal(READ(&options, "--output=b", "a"), OPTIONS_INVALID);
+	assert_int_equal(
+		READ(&options, "--convert", "--diff", "--output=b", "a"), OPTIONS_INVALID);
+}
+
 static void test_help_and_version_need_no_file(void **state)
 {
 	struct options options;
@@ -261,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_order_is_free),
 		cmocka_unit_test(test_check_needs_a_file),
 		cmocka_unit_test(test_reload_needs_a_process_and_a_file),
+		cmocka_unit_test(test_conversion_has_options_of_its_own),
 		cmocka_unit_test(test_help_and_version_need_no_file),
 		cmocka_unit_test(test_no_file_or_two_are_refused),
 		cmocka_unit_test(test_a_server_stands_in_for_the_file),
