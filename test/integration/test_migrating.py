@@ -213,6 +213,8 @@ def test_from_pgbouncer(moving):
     move = moving("migrating-pgbouncer.md", old_port="6433", new_port="6432")
     move.pidfile = os.path.join(move.folder, "run/pgbouncer.pid")
     ini = os.path.join(move.folder, "etc/pgbouncer/pgbouncer.ini")
+    entries = move.write("entries.ini", move.document.blocks["[databases]"] + "[pgbouncer]\n")
+    run([binary(), "--check", entries])
     said, listed = move.type("list what behaves otherwise")
     assert "pool_mode = transaction (default: session)" in said
     assert "note: server_lifetime: " in listed

@@ -82,10 +82,18 @@ static void print_findings(const struct problems *findings, const char *main_fil
 	free(sorted);
 }
 
+/* What ends the conversion is told in any case, the rest up to PROBLEMS_KEPT. */
+static bool refuse_at(struct result *result, const char *file, unsigned line, const char *why)
+{
+	problems_add(result->findings, PROBLEM_ERROR, file, line, "%s", why);
+	if (!result->findings->last_kept)
+		fprintf(stderr, "%s:%u: %s\n", file, line, why);
+	return false;
+}
+
 static bool refuse(struct result *result, const char *why)
 {
-	problems_add(result->findings, PROBLEM_ERROR, result->request->path, 0, "%s", why);
-	return false;
+	return refuse_at(result, result->request->path, 0, why);
 }
 
 /* --- names -------------------------------------------------------------------------------- */
@@ -98,9 +106,8 @@ static bool find_folder(struct result *result, char folder[PATH_MAX])
 	snprintf(copy, sizeof(copy), "%s", result->request->output);
 	if (realpath(dirname(copy), folder))
 		return true;
-	problems_add(result->findings, PROBLEM_ERROR, result->request->output, 0,
-		"its folder cannot be used: %s", strerror(errno));
-	return false;
+	snprintf(copy, sizeof(copy), "its folder cannot be used: %s", strerror(errno));
+	return refuse_at(result, result->request->output, 0, copy);
 }
 
 static bool name_files(struct result *result)
@@ -213,8 +220,7 @@ static bool check_result(struct result *result)
 		const bool is_rule = strcmp(problem->file, "the rules") == 0;
 
 		if (problem->severity == PROBLEM_ERROR || is_rule)
-			problems_add(result->findings, PROBLEM_ERROR, problem->file,
-				problem->line, "%s", problem->text);
+			refuse_at(result, problem->file, problem->line, problem->text);
 	}
 	problems_free(&problems);
 	return result->findings->errors == 0;
@@ -285,8 +291,7 @@ static bool print_result(struct result *result)
 			"writes all");
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return true;
-	problems_add(result->findings, PROBLEM_ERROR, "stdout", 0, "%s", strerror(errno));
-	return false;
+	return refuse_at(result, "stdout", 0, strerror(errno));
 }
 
 static bool write_result(struct result *result)
@@ -301,10 +306,8 @@ static bool write_result(struct result *result)
 		if (i == INI || contents[i]->length > 0)
 			files[count++] = (struct new_file){result->paths[i], contents[i]};
 	}
-	if (!new_files_write(files, count, why, sizeof(why))) {
-		problems_add(result->findings, PROBLEM_ERROR, "", 0, "%s", why);
-		return false;
-	}
+	if (!new_files_write(files, count, why, sizeof(why)))
+		return refuse_at(result, "", 0, why);
 	for (size_t i = 0; i < count; i++)
 		fprintf(stderr, "written: %s\n", files[i].path);
 	return true;

@@ -129,6 +129,9 @@ static void convert_value(struct conversion *conversion, const struct fact *fact
 	}
 	if (fact->target.setting && strcmp(fact->target.setting, "server_lifetime") == 0)
 		value = lifetime_of(conversion, node, value);
+	/* No limit there, and "as the setting" here, which is no limit unless it is set. */
+	if (route && !fact->target.database && fact->target.user && strcmp(value, "0") == 0)
+		return;
 	if (route)
 		route_add_key(conversion, route, &fact->target, node, value);
 	else if (!conversion_set(conversion, node, fact->target.setting, value))

@@ -30,7 +30,7 @@ static const struct fact rows[] = {
 		SETTING("server_connect_timeout"), NULL},
 	{ROOT, "bindwith_reuseport", FACT_FLAG, SETTING("so_reuseport"), NULL},
 	{ROOT, "cache_coroutine", FACT_NONE, NOWHERE, "no coroutines"},
-	{ROOT, "client_max", FACT_NUMBER, SETTING("max_client_conn"), NULL},
+	{ROOT, "client_max", FACT_PART, NOWHERE, NULL},
 	{ROOT, "client_max_routing", FACT_NONE, NOWHERE,
 		"logins are handled as they come; max_client_conn bounds them"},
 	{ROOT, "conn_drop_options", FACT_NONE, NOWHERE,
@@ -737,8 +737,11 @@ static void convert_database(struct conversion *conversion, const struct source_
 static void set_defaults(struct conversion *conversion)
 {
 	static const struct source_node nowhere = {.file = ""};
+	const struct source_node *most = source_find(root_of(conversion), "client_max");
 
-	if (!draft_get(conversion->draft, "max_client_conn")) {
+	if (most && most->text && strcmp(most->text, "0") != 0) {
+		conversion_set(conversion, most, "max_client_conn", most->text);
+	} else {
 		conversion_set(conversion, &nowhere, "max_client_conn", "10000");
 		draft_remark(conversion->draft, DRAFT_MAIN, "max_client_conn",
 			"Odyssey has no limit without client_max.");

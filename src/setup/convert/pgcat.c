@@ -61,8 +61,7 @@ static const struct fact rows[] = {
 	{GENERAL, "log_client_disconnections", FACT_PART, NOWHERE, NULL},
 	{GENERAL, "port", FACT_NUMBER, SETTING("listen_port"), NULL},
 	{GENERAL, "prepared_statements", FACT_PART, NOWHERE, NULL},
-	{GENERAL, "prepared_statements_cache_size", FACT_NUMBER,
-		SETTING("max_prepared_statements"), NULL},
+	{GENERAL, "prepared_statements_cache_size", FACT_PART, NOWHERE, NULL},
 	{GENERAL, "prometheus_exporter_port", FACT_PART, NOWHERE, NULL},
 	{GENERAL, "server_lifetime", FACT_MILLISECONDS, SETTING("server_lifetime"), NULL},
 	{GENERAL, "server_round_robin", FACT_FLAG, SETTING("server_round_robin"), NULL},
@@ -104,8 +103,7 @@ static const struct fact rows[] = {
 		"no plugins; roles and GRANT decide what a user may run, and the server's log_statement "
 		"logs it"},
 	{POOL, "pool_mode", FACT_TEXT, {NULL, "pool_mode", "pool_mode"}, NULL},
-	{POOL, "prepared_statements_cache_size", FACT_NUMBER,
-		SETTING("max_prepared_statements"), NULL},
+	{POOL, "prepared_statements_cache_size", FACT_PART, NOWHERE, NULL},
 	{POOL, "primary_reads_enabled", FACT_PART, NOWHERE, NULL},
 	{POOL, "query_parser_enabled", FACT_NEVER, NOWHERE,
 		"texts are not parsed to find a server: the name of the database says which one"},
@@ -249,6 +247,15 @@ static void convert_auth_query(
 	conversion_add_user(conversion, user, user->text, password ? password : "");
 }
 
+/* 0 turns statements off there, which then fail in transaction mode: ours go on. */
+static void convert_cache_size(struct conversion *conversion, const struct source_node *parent)
+{
+	const struct source_node *node = source_find(parent, "prepared_statements_cache_size");
+
+	if (node && node->text && strcmp(node->text, "0") != 0)
+		conversion_set(conversion, node, "max_prepared_statements", node->text);
+}
+
 static void convert_general(struct conversion *conversion, const struct source_node *general)
 {
 	const struct source_node *prepared = source_find(general, "prepared_statements");
@@ -261,6 +268,7 @@ static void convert_general(struct conversion *conversion, const struct source_n
 		conversion, general, "log_client_connections", "log_connections", "1", "0");
 	convert_flag(conversion, general, "log_client_disconnections", "log_disconnections",
 		"1", "0");
+	convert_cache_size(conversion, general);
 	if (prepared && !fact_is_on(prepared->text))
 		conversion_set(conversion, prepared, "max_prepared_statements", "0");
 	convert_auth_query(conversion, general, NULL);
@@ -447,6 +455,7 @@ static void convert_pool(struct conversion *conversion, const struct source_node
 			"load_balance_hosts",
 			strcmp(mode->text, "loc") == 0 ? "least-connections" : mode->text);
 	facts_apply(conversion, &facts, POOL, pool, defaults);
+	convert_cache_size(conversion, pool);
 	convert_auth_query(conversion, pool, pool->name);
 	for (const struct source_node *user = users ? users->first : NULL; user;
 		user = user->next)
@@ -536,7 +545,7 @@ static void convert_shards(struct conversion *conversion, const struct source_no
 /* --- all ---------------------------------------------------------------------------------- */
 
 /* What is so there if no line says otherwise, and not here. */
-static void set_defaults(struct conversion *conversion)
+static void set_defaults(struct conversion *conversion, const struct source_node *general)
 {
 	static const struct source_node nowhere = {.file = ""};
 
@@ -544,6 +553,10 @@ static void set_defaults(struct conversion *conversion)
 	conversion_set(conversion, &nowhere, "max_client_conn", "10000");
 	draft_remark(
 		conversion->draft, DRAFT_MAIN, "max_client_conn", "PgCat has no such limit.");
+	if (!source_find(general, "host"))
+		conversion_set(conversion, &nowhere, "listen_addr", "0.0.0.0");
+	if (!source_find(general, "port"))
+		conversion_set(conversion, &nowhere, "listen_port", "5432");
 }
 
 bool pgcat_convert(struct conversion *conversion, const char *text, size_t length)
@@ -554,7 +567,7 @@ bool pgcat_convert(struct conversion *conversion, const char *text, size_t lengt
 	if (!toml_read(conversion->source, conversion->file, text, length,
 		    draft_findings(conversion->draft)))
 		return false;
-	set_defaults(conversion);
+	set_defaults(conversion, source_find(root, "general"));
 	facts_apply(conversion, &facts, ROOT, root, NULL);
 	convert_general(conversion, source_find(root, "general"));
 	pools = source_find(root, "pools");
