@@ -5,6 +5,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 
 import psycopg
@@ -38,6 +39,13 @@ def stage(replicas):
     primary = replicas.settle()[0]
     primary.ask("postgres", "ALTER ROLE app PASSWORD NULL")
     primary.ask("postgres", "DROP DATABASE app WITH (FORCE)")
+
+
+def accepts(port):
+    """Whether a process listens there: a command that starts one does not wait for that."""
+    with contextlib.suppress(OSError), socket.create_connection((HOST, port)):
+        return True
+    return False
 
 
 class Move:
@@ -105,6 +113,8 @@ class Move:
             env={"PATH": folders, "PGPASSFILE": self.passfile, "LC_ALL": "C.UTF-8"},
         )
         assert done.returncode == expected, done.stdout + done.stderr
+        if block.startswith("start"):
+            wait_until(lambda: accepts(self.port), 20, "pgusher to listen")
         return done.stdout, done.stderr
 
     def convert(self):

@@ -205,16 +205,26 @@ static void write_masked(struct buffer *out, const char *at, const char *end)
 	buffer_append(out, at, (size_t)(end - at));
 }
 
+static bool is_header(const char *at, const char *end)
+{
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	return at < end && *at == '[';
+}
+
 static void write_lines(
 	const struct reading *reading, const char *text, size_t length, struct buffer *out)
 {
 	const char *end = text + length;
+	bool drops_section = false; /* the lines of a section go with its header */
 	unsigned line = 1;
 
 	while (text < end) {
 		const char *next = memchr(text, '\n', (size_t)(end - text));
 
-		if (reading->dropped[line])
+		if (is_header(text, next ? next : end))
+			drops_section = reading->dropped[line];
+		if (reading->dropped[line] || drops_section)
 			buffer_printf(out, "; ");
 		if (reading->masked)
 			write_masked(out, text, next ? next : end);

@@ -366,6 +366,9 @@ static void test_pgbouncer_ini_stays_as_it_is(void **state)
 		"[pgbouncer]\n; pool_size = 5\n; no_such = 1\n",
 		"2: pool_size: obsolete here: a key of the lines in [databases]; "
 		"default_pool_size is for all\n3: not possible here: unknown parameter");
+	check_own("[primary]\na = 1\n\n[pgbouncer]\nlisten_port = 1\n", false,
+		"; [primary]\n; a = 1\n; \n[pgbouncer]\nlisten_port = 1\n",
+		"1: not possible here: ");
 	check_own("[databases]\na = host\n[pgbouncer]\n", false,
 		"[databases]\n; a = host\n[pgbouncer]\n", "2: not possible here: ");
 	check_own("[pgbouncer]\npool_mode = transaction\n", false,
