@@ -121,8 +121,8 @@ static void put_user_key(
 	else if (conversion_put(conversion, key->node, DRAFT_USERS, route->user,
 			 key->target->user, key->value) &&
 		find_other(conversion, route, key, false))
-		conversion_note(conversion, key->node, "of user %.63s in all databases here",
-			route->user);
+		conversion_note(conversion, key->node,
+			"counts for user %.63s in all databases here", route->user);
 }
 
 static void write_base_key(

@@ -206,16 +206,21 @@ const char *toml_read_string(struct toml *toml)
 
 /* --- words -------------------------------------------------------------------------------- */
 
+static bool is_digit(char c, bool is_hex)
+{
+	return is_hex ? isxdigit((unsigned char)c) : isdigit((unsigned char)c);
+}
+
 /* Copy digits without their underscores, each of which is between two digits. */
 static bool copy_digits(const char *from, size_t length, char *out, size_t size)
 {
+	const bool is_hex = length > 2 && from[0] == '0' && from[1] == 'x';
 	size_t used = 0;
 
 	for (size_t i = 0; i < length; i++) {
 		if (from[i] == '_') {
-			if (i == 0 || i + 1 == length ||
-				!isxdigit((unsigned char)from[i - 1]) ||
-				!isxdigit((unsigned char)from[i + 1]))
+			if (i == 0 || i + 1 == length || !is_digit(from[i - 1], is_hex) ||
+				!is_digit(from[i + 1], is_hex))
 				return false;
 			continue;
 		}

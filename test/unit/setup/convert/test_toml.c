@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* TOML: what is valid becomes the tree that the specification describes, and what is not is an error. */
+/* TOML: what is valid becomes the tree of the specification, and what is not is an error. */
 #include "base/buffer.h"
 #include "setup/convert/toml.h"
 #include "support/files/source_dump.h"
@@ -91,6 +91,9 @@ static void test_words(void **state)
 		{"a = 01", "1: this is no value"},
 		{"a = 1__0", "1: this is no value"},
 		{"a = _1", "1: this is no value"},
+		{"a = 0b_1", "1: this is no value"},
+		{"a = 0x_1", "1: this is no value"},
+		{"a = 1e_5", "1: this is no value"},
 		{"a = 1_", "1: this is no value"},
 		{"a = tr_ue", "1: this is no value"},
 		{"a = True", "1: this is no value"},
