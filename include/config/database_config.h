@@ -37,8 +37,9 @@ struct database_config {
 	const char *client_encoding, *datestyle, *timezone, *application_name;
 	usec_t server_lifetime; /* 0: inherit */
 	usec_t query_wait_timeout; /* -1: inherit; 0: no limit */
-	int pool_size, min_pool_size,
-		reserve_pool_size; /* -1: inherit; 0: no limit, none, none */
+	int pool_size; /* -1: inherit; 0: no limit; POOL_SIZE_AUTO */
+	int min_pool_size, reserve_pool_size; /* -1: inherit; 0: none */
+	int host_cores; /* of each host, for POOL_SIZE_AUTO; 0: not given */
 	int max_pool_waiters; /* -1: inherit; 0: no limit */
 	int max_db_connections, max_db_client_connections; /* 0: inherit */
 	int pool_weight; /* of its pools; 0: 1 */

@@ -24,6 +24,7 @@ enum entry_kind {
 	ENTRY_PORTS, /* text: as ENTRY_PORT, or several separated by commas */
 	/* Numbers are at least -1, which means that the key is not set. */
 	ENTRY_SIZE, /* int; -1 stays */
+	ENTRY_POOL_SIZE, /* int; -1 stays; `auto`: POOL_SIZE_AUTO */
 	ENTRY_LIMIT, /* int; -1 is 0 */
 	ENTRY_TIME, /* usec_t; -1 is 0 */
 	ENTRY_WAIT, /* usec_t; -1 stays */

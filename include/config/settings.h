@@ -110,9 +110,16 @@ typedef int64_t standby_lag;
 /* Whether proxies send a PROXY header. */
 enum proxy_protocol { PROXY_PROTOCOL_OFF, PROXY_PROTOCOL_OPTIONAL, PROXY_PROTOCOL_REQUIRED };
 
+/* The values of pool_size that are no number. */
+enum {
+	POOL_SIZE_INHERIT = -1, /* in databases, users and peers only: not given */
+	POOL_SIZE_AUTO = -2, /* computed: see model/host/sizing */
+};
+
 /* Types of values: the text that is allowed, and the type of the field. */
 #define SETTING_TYPE_INTEGER int /* a C integer */
 #define SETTING_TYPE_COUNT int /* a C integer; -1 counts as 0 */
+#define SETTING_TYPE_POOL_SIZE int /* as COUNT, or `auto`: POOL_SIZE_AUTO */
 #define SETTING_TYPE_BOOLEAN bool /* a C integer; true unless 0 */
 #define SETTING_TYPE_BYTES int /* a C integer, optionally with B, kB, MB, GB */
 #define SETTING_TYPE_METRICS_PORT int /* a C integer, `off`, or `on` */
@@ -145,6 +152,12 @@ enum proxy_protocol { PROXY_PROTOCOL_OFF, PROXY_PROTOCOL_OPTIONAL, PROXY_PROTOCO
 #define SETTING_TYPE_PIN_CAUSES char * /* names of wire/pin_causes, separated by commas */
 #define SETTING_TYPE_PROXY_PROTOCOL enum proxy_protocol
 #define SETTING_TYPE_COMPAT_VERSION enum compat_version
+
+/* Is it the word for POOL_SIZE_AUTO? */
+bool pool_size_is_auto(const char *text);
+
+/* Returns what to append to the error text about a value that may be meant for that word; "": nothing. */
+const char *pool_size_hint(const char *text);
 
 struct settings {
 #define SETTING(name, KIND, DEFAULT, RANGE, WHEN, GROUP, DOC) SETTING_TYPE_##KIND name;

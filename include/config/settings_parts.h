@@ -53,6 +53,7 @@ extern const struct setting_word pool_mode_words[], auth_type_words[], tls_mode_
 
 extern const struct setting_kind setting_kind_INTEGER;
 extern const struct setting_kind setting_kind_COUNT;
+extern const struct setting_kind setting_kind_POOL_SIZE;
 extern const struct setting_kind setting_kind_METRICS_PORT;
 extern const struct setting_kind setting_kind_BOOLEAN;
 extern const struct setting_kind setting_kind_BYTES;

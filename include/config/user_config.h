@@ -18,7 +18,8 @@ struct user_config {
 	enum pool_mode pool_mode; /* POOL_MODE_INHERIT: inherit */
 
 	/* As server user: apply to its pools. */
-	int pool_size, reserve_pool_size; /* -1: inherit; 0: no limit, none */
+	int pool_size; /* -1: inherit; 0: no limit; POOL_SIZE_AUTO */
+	int reserve_pool_size; /* -1: inherit; 0: none */
 	int max_pool_waiters; /* -1: inherit; 0: no limit */
 	int max_user_connections; /* 0: inherit */
 	int pool_weight; /* 0: inherit */

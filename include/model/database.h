@@ -42,6 +42,9 @@ struct database {
 	struct session_functions functions; /* that may change the session */
 	unsigned clients; /* that have asked for it, logged in or not */
 	unsigned peer_id; /* it represents this peer process (model/peer); 0: a real database */
+	int auto_size; /* the largest of its pools with POOL_SIZE_AUTO; 0: not known yet */
+	unsigned
+		auto_pools; /* of its pools, with pool_size = auto: counted by pool/auto_size */
 	bool console; /* the admin console */
 	bool paused, disabled;
 	usec_t paused_at; /* time of its PAUSE */
@@ -53,7 +56,16 @@ struct database {
 	char name[]; /* as clients name it */
 };
 
-/* Return the values that apply to the database: its own, else those of the settings. */
+/*
+ * Returns the pool_size that is configured, POOL_SIZE_AUTO if it is to be computed: for peers, which
+ * are no PostgreSQL, a number stands for that.
+ */
+int database_configured_size(const struct database *database, const struct settings *settings);
+
+/*
+ * Return the values that apply to the database: its own, else those of the settings. With
+ * POOL_SIZE_AUTO the size is that of its largest pool.
+ */
 int database_pool_size(const struct database *database, const struct settings *settings);
 int database_min_pool_size(const struct database *database, const struct settings *settings);
 int database_reserve_pool_size(

@@ -37,6 +37,12 @@ bool found_peers_equal(const struct found_peers *a, const struct found_peers *b)
  */
 const struct peer_config *peer_config_next(const struct registry *registry, unsigned after);
 
+/* Returns how many cancel requests may be forwarded to it at the same time; 0: no limit. */
+int peer_pool_size(const struct peer_config *peer, const struct settings *settings);
+
+/* Returns how many processes there are by the configuration and by what was found, this one included. */
+unsigned peer_processes(const struct registry *registry);
+
 struct peer {
 	TAILQ_ENTRY(peer) entry;
 	unsigned id;

@@ -14,6 +14,7 @@
 #include "model/checked_parameters.h"
 #include "model/client_link.h"
 #include "model/database.h"
+#include "model/host/hosts.h"
 #include "model/server_link.h"
 #include "model/statistics/labels.h"
 #include "model/statistics/latency.h"
@@ -25,6 +26,24 @@ struct lookup;
 struct registry;
 
 TAILQ_HEAD(lookup_list, lookup);
+
+/* Of a pool with pool_size = auto. */
+struct pool_sizing {
+	usec_t asked_at; /* when a server was last asked for the sake of this pool; 0: never */
+	bool due; /* a server is to be asked as soon as one is free */
+	struct server_link *asked; /* it answers at the moment; NULL: none */
+	usec_t used_at; /* when that server was last used, if it is ASKING */
+	bool ask_again; /* at once: for less, since the host has refused the question, or for files */
+	bool asks_files; /* the last question, or the one that is due, is for files of the machine */
+	bool answered, interrupted; /* the last question: by a row; by an error that passes */
+	unsigned role_limit, database_limit; /* CONNECTION LIMIT; 0: none */
+	unsigned refused_at; /* how many servers it had when no more were accepted */
+	usec_t refused_until; /* as long as that counts */
+	/* How the size was found, and for which host. */
+	struct sizing_facts facts;
+	struct sizing sizing;
+	char host[HOST_TEXT_SIZE];
+};
 
 struct pool {
 	TAILQ_ENTRY(pool) in_registry, in_database, in_user, in_work;
@@ -88,6 +107,8 @@ struct pool {
 	usec_t last_lifetime_close; /* when server_lifetime last closed a server */
 	unsigned lifetime_closes; /* how many it closed, with less than a second between them */
 	bool renewal_due; /* a server is to be launched in place of an old one */
+	int auto_size; /* its size if that is POOL_SIZE_AUTO; 0: not known yet */
+	struct pool_sizing *sizing; /* owned: how that was found; NULL: it is a number */
 	usec_t last_client; /* last time that it had a client */
 	usec_t last_used; /* last time that it had a client or a connected server */
 	bool failing; /* the last attempt to log in failed, and none has succeeded since */
@@ -140,6 +161,9 @@ struct pool_walk pool_walk_links(const struct pool *pool);
 
 /* Returns the next link; NULL after the last one. */
 struct link *pool_walk_next(struct pool_walk *walk);
+
+/* Has the pool pool_size = auto? */
+bool pool_sizes_itself(const struct pool *pool);
 
 /*
  * Return the sizes that apply: from the [users] entry of the server user, else the database,

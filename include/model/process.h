@@ -74,6 +74,8 @@ struct process {
 		hosts; /* those that servers were connected to so far: see model/host */
 	struct deadline host_watch; /* the next hasty round of session/pool/host_watch */
 	struct registry *watching; /* for which that is */
+	usec_t sized_at; /* the last round of session/pool/auto_size; 0: none */
+	bool sizes_pools; /* there may be pools with pool_size = auto: see session/pool/auto_size */
 	struct peer_list peers; /* sorted by id, those used so far: see model/peer */
 	const struct found_peers *found_peers; /* besides those of [peers]; NULL: none */
 	struct peer_discovery *discovery; /* finds them: session/pool/peer_discovery; or NULL */

@@ -65,13 +65,14 @@ struct registry {
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct cap_list caps_due; /* caps below which a place may be free: see cap_is_due() */
 	struct pool *cap_called; /* the next of a queue, about to launch a server; or NULL */
-	struct loop_task work_task;
+	struct loop_task work_task, sizing_task;
 	/*
 	 * Functions of modules above, for those below; session/rules/life sets all of these
 	 * once.
 	 */
 	loop_function *do_work; /* pool_work_run(), for work_task */
 	void (*serve)(struct pool *pool); /* pair idle servers with waiting clients */
+	loop_function *size_pools; /* a round of session/pool/auto_size, for sizing_task */
 	/* End the query of a waiting client with an error; the client stays connected. */
 	void (*end_query)(struct client_link *client, enum reason reason);
 	const struct link_rules *rules; /* what messages mean, by the state of their sender */

@@ -86,6 +86,7 @@ enum server_task {
 	SERVER_TASK_HANDOFF, /* it listens for a client until it need not: see notify/handoff */
 	SERVER_TASK_PROBE, /* a query for the role of its host: see session/server/host_probe */
 	SERVER_TASK_FUNCTIONS, /* a query for functions: see session/state/functions */
+	SERVER_TASK_CAPACITY, /* a query for what its host has: see session/server/host_capacity */
 	SERVER_TASK_SYNC_ALONE, /* our SETs; the client's messages wait for their end */
 	SERVER_TASK_SYNC_GATHERED, /* our SETs, and behind them the client's messages in `kept` */
 	SERVER_TASK_SYNC_ENDED, /* our SETs, sent alone, have ended in this run */
@@ -196,6 +197,7 @@ struct server_link {
 	bool listens; /* launched to be the listening server of its pool */
 	uint8_t question; /* enum host_question that it was asked last: see host_probe */
 	bool watches; /* launched to watch its host */
+	bool tells_capacity; /* it answers what its host has: see session/server/host_capacity */
 	/* At its login: in_hot_standby, if it was reported, and default_transaction_read_only. */
 	enum host_role role : 8;
 	bool read_only;
@@ -215,6 +217,7 @@ struct server_link {
 	bool has_reset : 1; /* its client has run RESET since the server was last asked */
 	bool role_doubted : 1; /* its host may be read-only now: it is asked before its next use */
 	bool functions_due : 1; /* to read the functions when it is free: see state/functions */
+	bool capacity_due : 1; /* to be asked when it is free: see session/server/host_capacity */
 	unsigned suspected : 9; /* session_topics that its client may have changed */
 	unsigned pins : 9; /* session_topics that it has and that keep it with its client */
 	bool changes_functions; /* counted in session_functions.changing */

@@ -23,6 +23,8 @@ struct user {
 	const char *secret; /* from the auth_file; NULL: not in it */
 	struct user_keys *keys; /* NULL until needed; a reference */
 	struct pool_list pools; /* pools that log in to servers as this user */
+	unsigned
+		auto_pools; /* of its pools, with pool_size = auto: counted by pool/auto_size */
 	struct cap cap; /* of the servers of all these pools */
 	unsigned clients; /* that log in, or are logged in, as this user */
 	bool forced; /* the configuration of a database names it */

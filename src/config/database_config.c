@@ -35,6 +35,9 @@ static const struct entry_key keys[] = {
 		"the folder of its Unix socket; if it starts with @, an abstract Unix "
 		"socket. Each connection uses one host of a list. By default the Unix socket "
 		"in unix_socket_dir."},
+	{"host_cores", ENTRY_LIMIT, FIELD(host_cores),
+		"Processor cores of each host, for pool_size = auto; 0 or not given: as the "
+		"server tells, or if it is on this machine those that pgusher may use."},
 	{"load_balance_hosts", ENTRY_LOAD_BALANCE, FIELD(load_balance_hosts),
 		"How a connection selects a host of a list, in place of the setting."},
 	{"max_db_client_connections", ENTRY_LIMIT, FIELD(max_db_client_connections),
@@ -54,9 +57,9 @@ static const struct entry_key keys[] = {
 	{"password", ENTRY_TEXT, FIELD(password),
 		"Password of the forced user; by default that of auth_file."},
 	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode), "Pool mode, in place of the setting."},
-	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
+	{"pool_size", ENTRY_POOL_SIZE, FIELD(pool_size),
 		"Server connections of each pool, in place of default_pool_size; 0: no "
-		"limit; -1: use the setting."},
+		"limit; auto: computed, as there; -1: use the setting."},
 	{"pool_weight", ENTRY_LIMIT, FIELD(pool_weight),
 		"Share of each pool below max_db_connections, max_user_connections and "
 		"max_server_connections, compared with other pools: one of weight 2 gets "

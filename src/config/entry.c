@@ -145,6 +145,7 @@ static const struct {
 	[ENTRY_PORT] = {"a number from 1 to 65535"},
 	[ENTRY_PORTS] = {"a number from 1 to 65535, or one for each host"},
 	[ENTRY_SIZE] = {"a whole number, at least -1"},
+	[ENTRY_POOL_SIZE] = {"auto, or a whole number, at least -1"},
 	[ENTRY_LIMIT] = {"a whole number, at least -1"},
 	[ENTRY_TIME] = {"a number of seconds, or one with us, ms, s, min, h or d, or -1"},
 	[ENTRY_WAIT] = {"a number of seconds, or one with us, ms, s, min, h or d, or -1"},
@@ -171,6 +172,14 @@ static bool read_int(const char *value, int for_negative, int *out)
 	if (!read_number(value, &number) || number < -1 || number > INT_MAX)
 		return false;
 	*out = number < 0 ? for_negative : (int)number;
+	return true;
+}
+
+static bool read_pool_size(const char *value, int *out)
+{
+	if (!pool_size_is_auto(value))
+		return read_int(value, POOL_SIZE_INHERIT, out);
+	*out = POOL_SIZE_AUTO;
 	return true;
 }
 
@@ -276,6 +285,8 @@ static bool read_value(
 		return read_ports(value, field);
 	case ENTRY_SIZE:
 		return read_int(value, -1, field);
+	case ENTRY_POOL_SIZE:
+		return read_pool_size(value, field);
 	case ENTRY_LIMIT:
 		return read_int(value, 0, field);
 	case ENTRY_TIME:
@@ -320,8 +331,9 @@ static void read_key(struct entry *entry, const char *name, const char *value, v
 	if (!read_value(entry, key, value, (char *)fields + key->offset)) {
 		const char *called = kinds[key->kind].called;
 
-		entry_refuse(entry, "invalid %s: %s: allowed is %s", called ? called : name,
-			value, entry_allowed(key));
+		entry_refuse(entry, "invalid %s: %s: allowed is %s%s", called ? called : name,
+			value, entry_allowed(key),
+			key->kind == ENTRY_POOL_SIZE ? pool_size_hint(value) : "");
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "config/settings_parts.h"
 #include "net/network.h"
@@ -100,6 +101,41 @@ static bool read_count(const struct setting_request *request, void *field)
 		return false;
 	*(int *)field = number < 0 ? 0 : number;
 	return true;
+}
+
+bool pool_size_is_auto(const char *text)
+{
+	return strcasecmp(text, "auto") == 0;
+}
+
+const char *pool_size_hint(const char *text)
+{
+	struct nearest nearest = {.asked = text};
+
+	nearest_consider(&nearest, "auto");
+	return nearest.found ? ": did you mean auto?" : "";
+}
+
+static bool read_pool_size(const struct setting_request *request, void *field)
+{
+	size_t length;
+
+	if (pool_size_is_auto(request->text)) {
+		*(int *)field = POOL_SIZE_AUTO;
+		return true;
+	}
+	if (read_count(request, field))
+		return true;
+	length = strlen(request->why);
+	snprintf(request->why + length, request->size - length, "%s",
+		pool_size_hint(request->text));
+	return false;
+}
+
+static const char *render_pool_size(const void *field, char *out, size_t size)
+{
+	return *(const int *)field == POOL_SIZE_AUTO ? "auto"
+						     : render_integer(field, out, size);
 }
 
 /* The conventional port of such metrics, used for `on`. */
@@ -400,6 +436,8 @@ static const char *render_ldap_options(const void *field, char *out, size_t size
 	.allowed = "any text", .read = read_string, .render = render_string, .is_text = true
 KIND(INTEGER, WHOLE, .read = read_integer, .render = render_integer);
 KIND(COUNT, WHOLE, .takes_minus = true, .read = read_count, .render = render_integer);
+KIND(POOL_SIZE, .allowed = "auto, or a whole number", .takes_minus = true,
+	.read = read_pool_size, .render = render_pool_size);
 KIND(METRICS_PORT, .allowed = "on, off, or a whole number", .read = read_metrics_port,
 	.render = render_integer);
 KIND(BOOLEAN, .allowed = "1 (on) or 0 (off)", .read = read_boolean, .render = render_boolean);

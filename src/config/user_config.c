@@ -28,9 +28,9 @@ static const struct entry_key keys[] = {
 	{"pool_mode", ENTRY_POOL_MODE, FIELD(pool_mode),
 		"Mode of pools with this server user, in place of the database's and the "
 		"setting."},
-	{"pool_size", ENTRY_SIZE, FIELD(pool_size),
+	{"pool_size", ENTRY_POOL_SIZE, FIELD(pool_size),
 		"Server connections of each such pool, in place of the database's and the "
-		"setting; 0: no limit; -1: use them."},
+		"setting; 0: no limit; auto: computed, as for default_pool_size; -1: use them."},
 	{"pool_weight", ENTRY_LIMIT, FIELD(pool_weight),
 		"Share of such pools below limits of server connections that pools share, "
 		"in place of the database's; 0: use it."},

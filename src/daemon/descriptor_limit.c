@@ -31,8 +31,11 @@ static unsigned long long expected_servers(const struct registry *registry)
 	unsigned long long sum = 0;
 
 	HASH_ITER (by_name, registry->databases, database, next) {
-		const int size = database_pool_size(database, registry->process->settings);
+		const struct settings *settings = registry->process->settings;
+		int size = database_configured_size(database, settings);
 
+		if (size == POOL_SIZE_AUTO)
+			size = settings->auto_pool_max;
 		sum += (unsigned long long)size * (database->config->user ? 1 : users);
 	}
 	return sum;

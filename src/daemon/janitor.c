@@ -7,6 +7,7 @@
 #include "daemon/server_upkeep.h"
 #include "daemon/shutdown.h"
 #include "daemon/stats_line.h"
+#include "session/pool/auto_size.h"
 #include "session/pool/host_watch.h"
 #include "session/pool/peering.h"
 
@@ -46,6 +47,7 @@ static void run_upkeep(struct janitor *janitor, usec_t now)
 		server_upkeep_logins(peer->pool, now);
 	peering_work(registry);
 	host_watch_round(registry);
+	auto_size_upkeep(registry);
 	end_stats_period(janitor, now);
 	shutdown_advance(registry);
 }

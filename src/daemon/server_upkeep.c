@@ -8,6 +8,7 @@
 #include "session/pool/lifetime.h"
 #include "session/pool/minimum.h"
 #include "session/pool/return_to_pool.h"
+#include "session/server/host_capacity.h"
 #include "session/server/server_login.h"
 #include "session/state/functions.h"
 #include "session/work/replication.h"
@@ -176,7 +177,8 @@ static void shrink(struct pool *pool)
 	const int size = pool_size(pool);
 	const unsigned most = (unsigned)(size + pool_reserve_size(pool));
 
-	if (size <= 0)
+	/* pool_size = auto, and not known yet: it may be more. */
+	if (size <= 0 || (pool->sizing && pool->auto_size == 0))
 		return;
 	while (pool_connected_servers(pool) > most) {
 		struct link *link = TAILQ_LAST(&pool->servers[SERVERS_USED], link_list);
@@ -212,6 +214,7 @@ void server_upkeep_pool(struct pool *pool, usec_t now)
 	}
 	server_upkeep_logins(pool, now);
 	functions_upkeep(pool);
+	host_capacity_upkeep(pool);
 	shrink(pool);
 	if (pool_has_clients(pool))
 		pool->last_client = now;

@@ -81,6 +81,31 @@ const struct peer_config *peer_config_next(const struct registry *registry, unsi
 	return next;
 }
 
+int peer_pool_size(const struct peer_config *peer, const struct settings *settings)
+{
+	const int size = peer->pool_size >= 0 ? peer->pool_size : settings->default_pool_size;
+
+	return size == POOL_SIZE_AUTO ? SIZING_UNKNOWN : size;
+}
+
+unsigned peer_processes(const struct registry *registry)
+{
+	const struct found_peers *found = registry->process->found_peers;
+	const unsigned own = process_peer_id(registry->process);
+	const struct peer_config *config;
+	unsigned count = 1;
+
+	for (size_t i = 0; (config = snapshot_peer(registry->process->config, i)) != NULL; i++)
+		count += config->id != own;
+	for (unsigned i = 0; found && i < found->count; i++) {
+		const struct peer_config *each = &found->list[i].config;
+
+		/* One that is configured too is not counted twice. */
+		count += each->id != own && find_config(registry, each->id) == each;
+	}
+	return count;
+}
+
 /* --- peers -------------------------------------------------------------------------------- */
 
 /* Make a database entry from a peer entry: connections to peers are opened like servers. */

@@ -10,13 +10,27 @@
 #include "wire/pin_causes.h"
 #include "wire/sqlstate.h"
 
-int pool_size(const struct pool *pool)
+static int configured_size(const struct pool *pool)
 {
 	const struct user_config *user = pool->user->config;
 
-	if (user && user->pool_size >= 0)
+	if (user && user->pool_size != POOL_SIZE_INHERIT)
 		return user->pool_size;
-	return database_pool_size(pool->database, pool->registry->process->settings);
+	return database_configured_size(pool->database, pool->registry->process->settings);
+}
+
+bool pool_sizes_itself(const struct pool *pool)
+{
+	return configured_size(pool) == POOL_SIZE_AUTO;
+}
+
+int pool_size(const struct pool *pool)
+{
+	const int size = configured_size(pool);
+
+	if (size != POOL_SIZE_AUTO)
+		return size;
+	return pool->auto_size > 0 ? pool->auto_size : SIZING_LEAST;
 }
 
 int pool_reserve_size(const struct pool *pool)
@@ -135,6 +149,22 @@ void pool_choose_rules(struct pool *pool)
 	pool->pairing = (uint8_t)(watched ? CLIENT_WATCHED : (int)pool->mode);
 }
 
+/* A RELOAD is a reason to ask again. Out of memory: its servers are not asked. */
+static void reconfigure_sizing(struct pool *pool)
+{
+	if (!pool_sizes_itself(pool)) {
+		free(pool->sizing);
+		pool->sizing = NULL;
+		pool->auto_size = 0;
+		return;
+	}
+	if (!pool->sizing)
+		pool->sizing = calloc(1, sizeof(*pool->sizing));
+	if (pool->sizing)
+		pool->sizing->due = true;
+	pool->registry->process->sizes_pools = true;
+}
+
 void pool_reconfigure(struct pool *pool)
 {
 	const enum session_knowledge known = pool_knows_sessions(pool);
@@ -150,6 +180,7 @@ void pool_reconfigure(struct pool *pool)
 	if (pool_knows_sessions(pool) > known)
 		retire_unknown(pool);
 	pool_choose_rules(pool);
+	reconfigure_sizing(pool);
 	pool->lifetime_least = lifetime - lifetime / 10;
 	if (pool->wait.cap)
 		pool_needs_work(pool);
@@ -507,6 +538,7 @@ void pool_free(struct pool *pool)
 	pool_forget_welcome(pool);
 	pool_set_credential(pool, NULL);
 	pool_drop_counts(pool);
+	free(pool->sizing);
 	wheel_remove(&pool->registry->loop->wheel, &pool->reserve_due);
 	handles_take_back(&pool->registry->process->handles, &pool->handle, pool);
 	if (pool->asked_role != TARGET_INHERIT)

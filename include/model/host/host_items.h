@@ -26,6 +26,13 @@ struct host *host_items_name(const struct pool *pool, unsigned n);
 /* Is the host one of the database's list? */
 bool host_items_have(const struct pool *pool, const struct host *host);
 
+/*
+ * Walk the known hosts of a database's list: NULL and *n = 0 for the first one; returns NULL after the
+ * last one. What stands for a name is among them.
+ */
+struct host *host_items_next(const struct process *process,
+	const struct database_config *config, unsigned *n, const struct host *after);
+
 /* Forget what is known of hosts that no database lists, and that no server uses. */
 void host_items_prune(struct registry *registry);
 

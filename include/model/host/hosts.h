@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/random.h"
+#include "model/host/sizing.h"
 #include "net/address.h"
 #include "net/resolver.h"
 #include "net/wheel.h"
@@ -71,6 +72,7 @@ struct host {
 	uint64_t system; /* PostgreSQL's system identifier; 0: not known */
 	uint32_t timeline; /* of a primary; 0: not known */
 	struct host_progress progress;
+	struct host_capacity capacity; /* for pool_size = auto */
 	unsigned servers; /* links that are connected to it, or connecting */
 	usec_t connect_time; /* how long the last successful login took; 0: none yet */
 	char error[HOST_ERROR_SIZE]; /* of the last failure; empty: none */

@@ -77,6 +77,7 @@ extern const struct relay_rule relay_functions_server[RELAY_TYPES];
 
 /* From a server that is asked for the role of its host, or watches it. */
 extern const struct relay_rule relay_probed_server[RELAY_TYPES];
+extern const struct relay_rule relay_capacity_server[RELAY_TYPES];
 
 /* From a server that runs a look-up. */
 extern const struct relay_rule relay_lookup_server[RELAY_TYPES];

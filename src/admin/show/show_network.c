@@ -122,8 +122,7 @@ static void add_peer(
 	result_number(result, peer->id);
 	result_text(result, peer->host);
 	result_number(result, peer->port);
-	result_number(
-		result, peer->pool_size >= 0 ? peer->pool_size : settings->default_pool_size);
+	result_number(result, peer_pool_size(peer, settings));
 	result_end_row(result);
 }
 

@@ -21,7 +21,9 @@ static void add_size(struct result *result, const struct user_config *config, in
 {
 	char text[16] = "";
 
-	if (config && size >= 0)
+	if (config && size == POOL_SIZE_AUTO)
+		snprintf(text, sizeof(text), "%9s", "auto");
+	else if (config && size >= 0)
 		snprintf(text, sizeof(text), "%9d", size);
 	result_text(result, text);
 }

@@ -91,17 +91,28 @@ bool host_items_have(const struct pool *pool, const struct host *host)
 	return false;
 }
 
-static void mark_listed(struct process *process, const struct database_config *config)
+struct host *host_items_next(const struct process *process,
+	const struct database_config *config, unsigned *n, const struct host *after)
 {
 	const unsigned count = config->host ? database_config_hosts(config) : 1;
 
-	for (unsigned n = 0; n < count; n++) {
-		const struct host_item item = item_of(process, config, n);
-		struct host *host = NULL;
+	for (; *n < count; ++*n, after = NULL) {
+		const struct host_item item = item_of(process, config, *n);
+		struct host *host = hosts_next(&process->hosts, &item, after);
 
-		while ((host = hosts_next(&process->hosts, &item, host)) != NULL)
-			host->listed = true;
+		if (host)
+			return host;
 	}
+	return NULL;
+}
+
+static void mark_listed(struct process *process, const struct database_config *config)
+{
+	struct host *host = NULL;
+	unsigned n = 0;
+
+	while ((host = host_items_next(process, config, &n, host)) != NULL)
+		host->listed = true;
 }
 
 void host_items_prune(struct registry *registry)

@@ -11,6 +11,7 @@
 #include "session/relay/own_query.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
+#include "session/server/host_capacity.h"
 #include "session/state/changes.h"
 #include "session/state/functions.h"
 #include "session/state/pins.h"
@@ -278,6 +279,13 @@ static void unpair_and_read(struct server_link *server)
 		return_to_pool(server);
 }
 
+static void unpair_and_ask_capacity(struct server_link *server)
+{
+	pair_unpair(&server->link);
+	if (!host_capacity_ask(server))
+		return_to_pool(server);
+}
+
 /* The server stays with its client, but for a reason for which the client loses it. */
 static void keep_pinned(struct server_link *server)
 {
@@ -342,6 +350,8 @@ __attribute__((noinline)) static void return_unusual(struct server_link *server)
 		keep_pinned(server);
 	else if (server->functions_due)
 		unpair_and_read(server);
+	else if (server->capacity_due)
+		unpair_and_ask_capacity(server);
 	else
 		unpair_and_return(server);
 }
@@ -359,8 +369,8 @@ void return_if_free(struct server_link *server)
 		server->link.remaining > 0 || !requests_is_empty(&server->requests))
 		return;
 	if (server->dirty || server->awaits_bind || server->owes_messages ||
-		server->changes_known || server->functions_due || server->suspected ||
-		server->pins)
+		server->changes_known || server->functions_due || server->capacity_due ||
+		server->suspected || server->pins)
 		return_unusual(server);
 	else
 		unpair_and_return(server);

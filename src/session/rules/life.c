@@ -10,11 +10,13 @@
 #include "session/notify/channels.h"
 #include "session/notify/handoff.h"
 #include "session/notify/listening_server.h"
+#include "session/pool/auto_size.h"
 #include "session/pool/draining.h"
 #include "session/pool/host_watch.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay.h"
+#include "session/server/host_capacity.h"
 #include "session/server/host_role.h"
 #include "session/server/server_failure.h"
 #include "session/state/functions.h"
@@ -57,6 +59,7 @@ static void server_closed(
 
 	pins_clear(server);
 	functions_server_closed(server);
+	host_capacity_server_closed(server);
 	buffer_free(&server->changes);
 	handoff_server_closed(server);
 	statements_server_closed(server);
@@ -136,6 +139,7 @@ static const struct link_rules link_rules = {
 			[SERVER_TASK_HANDOFF] = relay_handoff_server,
 			[SERVER_TASK_PROBE] = relay_probed_server,
 			[SERVER_TASK_FUNCTIONS] = relay_functions_server,
+			[SERVER_TASK_CAPACITY] = relay_capacity_server,
 			[SERVER_TASK_SYNC_ALONE] = relay_syncing_server,
 			[SERVER_TASK_SYNC_GATHERED] = relay_syncing_server,
 			[SERVER_TASK_SYNC_ENDED] = relay_unused_server,
@@ -171,6 +175,7 @@ void life_attach(struct registry *registry)
 {
 	registry->do_work = pool_work_run;
 	registry->serve = pool_work_serve;
+	registry->size_pools = auto_size_round;
 	registry->end_query = unsent_query_end;
 	registry->rules = &link_rules;
 	registry->close_events = &close_events;

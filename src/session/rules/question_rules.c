@@ -4,6 +4,7 @@
 
 #include "session/notify/delivery.h"
 #include "session/relay/relay_rules.h"
+#include "session/server/host_capacity.h"
 #include "session/server/host_probe.h"
 #include "session/state/functions.h"
 #include "wire/message.h"
@@ -152,6 +153,32 @@ static enum verdict judge_role_error(struct relay_run *run)
 	return RELAY_DROP;
 }
 
+/* --- what a host has ------------------------------------------------------------------------ */
+
+static enum verdict judge_capacity(struct relay_run *run)
+{
+	struct row_value values[HOST_CAPACITY_COLUMNS] = {0};
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		host_capacity_take_row(run->server,
+			row_read(body, length, values, HOST_CAPACITY_COLUMNS), values);
+	return RELAY_DROP;
+}
+
+static enum verdict judge_capacity_error(struct relay_run *run)
+{
+	struct report report = {0};
+	size_t length;
+	const uint8_t *body = relay_body(run, &length);
+
+	if (run->whole)
+		report_parse(body, length, &report);
+	host_capacity_refused(run->server, &report);
+	return RELAY_DROP;
+}
+
 /* --- the tables --------------------------------------------------------------------------- */
 
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -177,6 +204,14 @@ const struct relay_rule relay_probed_server[RELAY_TYPES] = {
 	RELAY_EVERY(relay_drop_own),
 	[PQ_DATA_ROW] = {judge_role, .whole = true},
 	[PQ_ERROR_RESPONSE] = {judge_role_error, .whole = true},
+	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
+	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
+};
+
+const struct relay_rule relay_capacity_server[RELAY_TYPES] = {
+	RELAY_EVERY(relay_drop_own),
+	[PQ_DATA_ROW] = {judge_capacity, .whole = true},
+	[PQ_ERROR_RESPONSE] = {judge_capacity_error, .whole = true},
 	[PQ_PARAMETER_STATUS] = {relay_judge_own_parameter, .whole = true},
 	[PQ_READY_FOR_QUERY] = {judge_ready, .whole = true},
 };

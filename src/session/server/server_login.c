@@ -10,6 +10,7 @@
 #include "session/notify/listening_server.h"
 #include "session/relay/own_query.h"
 #include "session/relay/relay_rules.h"
+#include "session/server/host_capacity.h"
 #include "session/server/host_fit.h"
 #include "session/server/host_probe.h"
 #include "session/server/host_report.h"
@@ -143,6 +144,15 @@ static void finish_replication(struct server_link *server)
 	buffer_free(&head);
 }
 
+/* The next message is the answer to a query of pgusher's own. */
+static void begin_preparing(struct server_link *server)
+{
+	if (server->link.state == SERVER_PREPARING)
+		return;
+	server_enter(server, SERVER_PREPARING);
+	stream_set_handlers(&server->link.stream, server->login->owner->session);
+}
+
 /* The server has logged in and has executed its connect_query: hand it to the login's owner. */
 static void end_login(struct server_link *server)
 {
@@ -150,6 +160,12 @@ static void end_login(struct server_link *server)
 
 	if (server->watches) {
 		finish(server, NULL);
+		return;
+	}
+	/* Afterwards this function is called again. */
+	if (host_capacity_is_due_at_login(server)) {
+		begin_preparing(server);
+		host_capacity_send(server);
 		return;
 	}
 	pool->login_at = loop_now(pool->registry->loop);
@@ -201,15 +217,6 @@ static void try_other_role(struct server_link *server)
 	server_route_next(&server->login->route, REASON_SERVER_ROLE);
 }
 
-/* The next message is the answer to a query of pgusher's own. */
-static void begin_preparing(struct server_link *server)
-{
-	if (server->link.state == SERVER_PREPARING)
-		return;
-	server_enter(server, SERVER_PREPARING);
-	stream_set_handlers(&server->link.stream, server->login->owner->session);
-}
-
 /* Its role is as well known as it can be. */
 static void take_role(struct server_link *server)
 {
@@ -241,6 +248,8 @@ static void on_ready(struct server_link *server, const uint8_t *body, size_t len
 
 void server_login_query_done(struct server_link *server)
 {
+	if (host_capacity_is_asked(server))
+		host_capacity_done(server);
 	if (!server->login->asks_role) {
 		end_login(server);
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/takeover/adoption_facts.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "session/pool/peer_discovery.h"
@@ -40,7 +41,7 @@ struct facts {
 	const char *name, *user, *secret, *role;
 	struct tagged_span client_key, welcome, head, stats, logins, counts;
 	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
-		lifetime_age, peer_id, watchdog;
+		lifetime_age, peer_id, watchdog, auto_size;
 };
 
 static bool read_facts(struct reader *reader, struct facts *out)
@@ -77,6 +78,9 @@ static bool read_facts(struct reader *reader, struct facts *out)
 			break;
 		case INVENTORY_ROLE:
 			out->role = tagged_to_text(&field);
+			break;
+		case INVENTORY_AUTO_SIZE:
+			out->auto_size = tagged_to_number(&field);
 			break;
 		case INVENTORY_CLIENT_KEY:
 			out->client_key = bytes;
@@ -266,6 +270,9 @@ static void adopt_pool(struct registry *registry, const struct facts *facts)
 	adopt_stats(&pool->stats, &facts->stats);
 	adopt_logins(&pool->stats, &facts->logins);
 	count_record_add_pool(pool, facts->counts.at, facts->counts.length);
+	/* Until its servers are asked anew: else those beyond the least size would be closed. */
+	if (pool->sizing && facts->auto_size <= INT_MAX)
+		pool->auto_size = (int)facts->auto_size;
 	pool->last_lifetime_close = adoption_facts_moment(registry, facts->lifetime_age);
 	if (facts->secret)
 		adopt_credential(pool, facts->secret, facts->is_password, client_key_of(facts));

@@ -193,6 +193,8 @@ static void write_pool(struct inventory *inventory, const struct pool *pool)
 	tagged_text(out, INVENTORY_ROLE, target_session_name(pool->asked_role));
 	write_stats(out, &pool->stats);
 	count_record_write_pool(out, INVENTORY_COUNTS, pool);
+	if (pool->auto_size > 0)
+		tagged_number(out, INVENTORY_AUTO_SIZE, (uint64_t)pool->auto_size);
 	tagged_number(out, INVENTORY_LIFETIME_CLOSE_AGE,
 		age_of(pool->registry, pool->last_lifetime_close));
 	if (learned) {

@@ -4,6 +4,7 @@
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
 #include "session/notify/listening_server.h"
+#include "session/pool/auto_size.h"
 #include "session/pool/host_watch.h"
 #include "session/pool/lifetime.h"
 #include "session/pool/login_concurrency.h"
@@ -109,6 +110,7 @@ static void failed(struct pool *pool, const struct failure *why, bool refused)
 	pool->refused = refused;
 	pool->last_failure = *why;
 	login_concurrency_note_failure(pool);
+	auto_size_note_failure(pool, why);
 	/* Its clients wait: hosts are asked more often from now on. */
 	host_watch_begin_soon(pool);
 	/* The last of several logins decides: the server may have accepted some of them. */

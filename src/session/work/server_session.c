@@ -11,6 +11,7 @@
 #include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
+#include "session/server/host_capacity.h"
 #include "session/server/server_login.h"
 #include "session/state/functions.h"
 #include "session/state/question.h"
@@ -74,6 +75,15 @@ static void end_functions(struct server_link *server)
 		server_close_for(server, REASON_TEST_QUERY_FAILED);
 }
 
+static void end_capacity(struct server_link *server)
+{
+	if (!host_capacity_done(server))
+		server_close_for(server, REASON_TEST_QUERY_FAILED);
+	/* It may be asked again, for less. */
+	else if (!host_capacity_ask(server))
+		return_to_pool(server);
+}
+
 void server_session_own_query_done(struct server_link *server)
 {
 	switch (server_state(server)) {
@@ -106,6 +116,8 @@ void server_session_own_query_done(struct server_link *server)
 			end_handoff(server);
 		else if (server->link.pool->database->functions.reader == server)
 			end_functions(server);
+		else if (host_capacity_is_asked(server))
+			end_capacity(server);
 		else
 			end_question(server);
 		break;

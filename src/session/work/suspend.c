@@ -110,7 +110,7 @@ static void close_list(struct pool *pool, enum server_list list)
 static bool must_end_query(const struct server_link *server)
 {
 	return server->task == SERVER_TASK_RESTORE || server->task == SERVER_TASK_QUESTION ||
-		server->task == SERVER_TASK_FUNCTIONS;
+		server->task == SERVER_TASK_FUNCTIONS || server->task == SERVER_TASK_CAPACITY;
 }
 
 /* Returns true if the server runs a query that a process which takes over might not know. */

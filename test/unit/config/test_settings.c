@@ -112,6 +112,7 @@ static void test_values_are_parsed_by_their_kind(void **state)
 		{"pkt_buf", "64kB", "65536"},
 		{"tcp_socket_buffer", "-1", "0"},
 		{"default_pool_size", "-1", "0"},
+		{"default_pool_size", "Auto", "auto"},
 		{"max_client_conn", "0", "0"},
 		{"max_packet_size", "1GB", "1073741824"},
 		{"max_packet_size", "4294967295", "4294967295"},
@@ -156,6 +157,9 @@ static void test_other_values_are_refused_and_change_nothing(void **state)
 		{"max_client_conn", "9999999999", "allowed is a whole number"},
 		{"max_client_conn", "1.0", "allowed is a whole number"},
 		{"default_pool_size", "-3", "at least 0, or -1, which is read as 0"},
+		{"default_pool_size", "atuo", "did you mean auto?"},
+		{"default_pool_size", "-2", "at least 0"},
+		{"auto_pool_max", "3", "at least 4"},
 		{"max_db_connections", "-2", "at least 0"},
 		{"max_client_conn", "-1", "at least 0"},
 		{"max_prepared_memory", "-1", "at least 0"},
@@ -470,7 +474,9 @@ static void test_allowed_values_are_described(void **state)
 	static const struct {
 		const char *name, *allowed;
 	} cases[] = {
-		{"default_pool_size", "a whole number, at least 0, or -1, which is read as 0"},
+		{"default_pool_size",
+			"auto, or a whole number, at least 0, or -1, which is read as 0"},
+		{"max_db_connections", "a whole number, at least 0, or -1, which is read as 0"},
 		{"listen_port", "a whole number from 0 to 65535"},
 		{"scram_iterations", "a whole number from 1 to 1000000"},
 		{"log_stats", "1 (on) or 0 (off)"},

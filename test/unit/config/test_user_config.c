@@ -28,7 +28,7 @@ static void test_keys_fill_their_fields(void **state)
 {
 	struct problems problems = {0};
 	struct user_config *config = user_config_parse(&place, "u",
-		"pool_mode=session pool_size=0 reserve_pool_size=2 max_user_connections=3 "
+		"pool_mode=session pool_size=auto reserve_pool_size=2 max_user_connections=3 "
 		"query_timeout=4 idle_transaction_timeout=5 transaction_timeout=6 "
 		"max_user_client_connections=7 client_idle_timeout=8 query_wait_timeout=0 "
 		"max_pool_waiters=9 query_wait_timeout_action=disconnect",
@@ -37,7 +37,7 @@ static void test_keys_fill_their_fields(void **state)
 	(void)state;
 	assert_int_equal(problems.count, 0);
 	assert_int_equal(config->pool_mode, POOL_MODE_SESSION);
-	assert_int_equal(config->pool_size, 0);
+	assert_int_equal(config->pool_size, POOL_SIZE_AUTO);
 	assert_int_equal(config->reserve_pool_size, 2);
 	assert_int_equal(config->max_user_connections, 3);
 	assert_int_equal(config->query_timeout, 4 * USEC_PER_SEC);
