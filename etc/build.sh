@@ -87,6 +87,14 @@ build_packages="build-essential autoconf automake pkg-config libevent-dev libssl
 	pandoc"
 postgres_packages="postgresql postgresql-contrib"
 
+# copy_sources FOLDER: copy what a release has of the tree.
+copy_sources() {
+	(cd "$top" && tar -cf - --exclude='*.o' --exclude='*.a' --exclude=.deps \
+		.ci .clang-format .clang-tidy .editorconfig .gitignore \
+		COPYRIGHT Makefile.am NEWS.md README.md configure.ac src include etc doc test) |
+		tar -xf - -C "$1"
+}
+
 # Make configure where it is missing; make itself keeps it in step with what it is made from.
 prepare_sources() {
 	sources=$top
@@ -95,10 +103,7 @@ prepare_sources() {
 		sources=$top/build/sources
 		mkdir -p "$sources"
 		(cd "$sources" && rm -rf src include etc doc test)
-		(cd "$top" && tar -cf - --exclude='*.o' --exclude='*.a' --exclude=.deps \
-			.ci .clang-format .clang-tidy .editorconfig .gitignore \
-			COPYRIGHT Makefile.am NEWS.md README.md configure.ac src include etc doc test) |
-			tar -xf - -C "$sources"
+		copy_sources "$sources"
 	fi
 	for made in configure Makefile.in build-aux/tap-driver.sh; do
 		[ -f "$sources/$made" ] || { (cd "$sources" && autoreconf -fi) && break; } || return 1
