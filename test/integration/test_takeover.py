@@ -834,11 +834,13 @@ def test_from_pgbouncer(make, cluster):
 
 @needs_pgbouncer
 def test_from_pgbouncer_under_load(make, cluster):
-    # PgBouncer closes waiting clients when it is suspended, so there are none.
-    pooler = make({"default_pool_size": 20}, program=PGBOUNCER)
+    # PgBouncer closes clients that wait when it is suspended: it gets more servers first.
+    pooler = make({"default_pool_size": 4}, program=PGBOUNCER)
     bench = Bench(pooler, cluster, clients=20)
+    assert pooler.pool("main", "app")["cl_waiting"]
     take_over(pooler)
     take_over(pooler)
+    wait_until(lambda: len(pooler.show("SERVERS")) <= 4)
     bench.check()
 
 
@@ -857,25 +859,51 @@ def test_keys_come_from_pgbouncer_too(make, cluster):
     assert client.value("SELECT pg_backend_pid()") != first
 
 
-@needs_pgbouncer
-def test_old_pgbouncer_continues_when_the_new_process_fails(make):
-    pooler = make(program=PGBOUNCER)
-    client = pooler.client()
+def fail_to_take_over(pooler):
+    """A new process that has everything and then finds that it cannot run in the background without a
+    pidfile. Returns what ends the old one, which goes on."""
     old = pooler.process
     pooler.close_console()
     pooler.allow("pidfile")
     pooler.settings["max_client_conn"] = 400
-    pooler.spawn("-R", "-d")  # it cannot run in the background without a pidfile
+    pooler.spawn("-R", "-d")
     wait_until(lambda: pooler.lines("disko over"))
     pooler.process.wait(10)
+
+    def end():
+        with open(pooler.path("pid")) as file:
+            pid = int(file.read())
+        if pid != old.pid:
+            os.kill(pid, signal.SIGQUIT)
+            wait_until(lambda: not os.path.exists(pooler.path("pid")))
+        else:
+            old.kill()
+
+    return end
+
+
+@needs_pgbouncer
+def test_old_pgbouncer_continues_when_the_new_process_fails(make):
+    pooler = make(program=PGBOUNCER)
+    client = pooler.client()
+    end = fail_to_take_over(pooler)
     assert client.value("SELECT 1") == "1"
-    with open(pooler.path("pid")) as file:
-        pid = int(file.read())
-    if pid != old.pid:
-        os.kill(pid, signal.SIGQUIT)
-        wait_until(lambda: not os.path.exists(pooler.path("pid")))
-    else:
-        old.kill()
+    end()
+
+
+@needs_pgbouncer
+def test_old_pgbouncer_gets_its_pool_size_back_when_the_new_process_fails(make):
+    pooler = make({"default_pool_size": 1}, program=PGBOUNCER)
+    holder = pooler.client()
+    holder.query("BEGIN")
+    waiting = pooler.client()
+    waiting.send(wire.query("SELECT 'waited'"))
+    wait_until(lambda: pooler.pool()["cl_waiting"])
+    end = fail_to_take_over(pooler)
+    assert waiting.result().value == "waited"
+    (row,) = pooler.show("CONFIG", key="default_pool_size")
+    assert row["value"] == "1"
+    end()
 
 
 # --- prepared statements --------------------------------------------------------------------------

@@ -22,6 +22,10 @@ struct takeover {
 	int socket;
 	bool timed_out; /* the old process did not answer in time */
 	bool is_pgusher; /* the old process: items are records, else rows of SHOW FDS */
+	bool counts_waiting; /* rows are those of SHOW POOLS, for `waiting`, and no items */
+	unsigned long long waiting; /* clients of the old process that wait for a server */
+	unsigned long long room; /* for servers in each of its pools, as set; 0: as configured */
+	int configured_room; /* default_pool_size of the configuration */
 	uint8_t item_type; /* the type of messages that are items now; 0: none are */
 	struct buffer input; /* received and not yet parsed; with all below, secret */
 	struct buffer messages; /* messages of the items */
@@ -66,6 +70,12 @@ enum takeover_answer { TAKEOVER_ANSWER_DONE, TAKEOVER_ANSWER_UNKNOWN, TAKEOVER_A
  * has no command of that name.
  */
 enum takeover_answer takeover_ask(struct takeover *takeover, const char *sql);
+
+/*
+ * Undo what was set in an old PgBouncer that is still connected. The caller closes the connection,
+ * at which it resumes work.
+ */
+void takeover_undo(struct takeover *takeover);
 
 /* Connect, log in, and receive all items. */
 bool takeover_receive_all(struct takeover *takeover, const struct settings *settings);

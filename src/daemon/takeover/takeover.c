@@ -215,6 +215,7 @@ void takeover_free(struct takeover *takeover)
 	}
 	for (size_t i = 0; i < takeover->rows.length / sizeof(struct fds_row *); i++)
 		fds_row_free(((struct fds_row **)takeover->rows.data)[i]);
+	takeover_undo(takeover);
 	if (takeover->socket >= 0)
 		close(takeover->socket);
 	close_descriptors(&takeover->descriptors);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "daemon/takeover/takeover_parts.h"
 #include "session/takeover/inventory.h"
 #include "wire/message.h"
@@ -14,6 +15,11 @@
 enum {
 	/* A process that has nothing to wait for answers sooner, unless it hangs. */
 	ANSWER_SECONDS = 10,
+	/* How often a PgBouncer is asked for waiting clients, and the pause between. */
+	QUEUE_TRIES = 200,
+	QUEUE_PAUSE_USEC = 10000,
+	/* Column of SHOW POOLS that counts them, in all versions. */
+	CL_WAITING = 3,
 };
 
 static bool keep_item(struct takeover *takeover, const struct frame *frame, bool has_descriptor)
@@ -46,6 +52,31 @@ static bool take_item(struct takeover *takeover, const struct frame *frame)
 	return keep_item(takeover, frame,
 		frame->type == PQ_DATA_ROW ||
 			comes_with_descriptor(takeover->input.data[FRAME_HEADER_SIZE]));
+}
+
+/* A row of SHOW POOLS, whose columns are texts. */
+static bool count_waiting(struct takeover *takeover, const struct frame *frame)
+{
+	struct reader reader;
+	char text[32];
+	long long waiting;
+
+	reader_init(&reader, frame_body(takeover->input.data), frame_body_size(frame));
+	if (reader_int16(&reader) <= CL_WAITING)
+		return takeover_fail(takeover, "the old process speaks another protocol");
+	for (int column = 0; column <= CL_WAITING && !reader.failed; column++) {
+		const int length = reader_int32(&reader);
+		const uint8_t *value = reader_bytes(&reader, length > 0 ? (size_t)length : 0);
+
+		if (column < CL_WAITING || !value)
+			continue;
+		snprintf(text, sizeof(text), "%.*s", length > 0 ? length : 0,
+			(const char *)value);
+		if (text_to_integer(text, &waiting) && waiting > 0)
+			takeover->waiting += (unsigned long long)waiting;
+	}
+	return !reader.failed ||
+		takeover_fail(takeover, "the old process speaks another protocol");
 }
 
 /* An ErrorResponse: UNKNOWN if the old process does not have the command, else FAILED. */
@@ -87,7 +118,8 @@ static enum takeover_answer read_answer(struct takeover *takeover)
 			break;
 		case PQ_COPY_DATA:
 		case PQ_DATA_ROW:
-			good = take_item(takeover, &frame);
+			good = takeover->counts_waiting ? count_waiting(takeover, &frame)
+							: take_item(takeover, &frame);
 			break;
 		case PQ_AUTHENTICATION:
 			good = is_authenticated(&takeover->input, &frame);
@@ -170,8 +202,61 @@ static bool log_in(struct takeover *takeover)
 	return takeover_fail(takeover, "takeover: login failed");
 }
 
+/* Give each pool of an old PgBouncer room for this many servers. */
+static bool make_room(struct takeover *takeover, unsigned long long room)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "SET default_pool_size = %llu;", room);
+	takeover->room = room;
+	return takeover_ask(takeover, sql) == TAKEOVER_ANSWER_DONE;
+}
+
+/*
+ * A suspended PgBouncer closes the clients that wait for a server. Give it more servers, until
+ * none waits; the new process closes those beyond its pool_size. Where PgBouncer may not have
+ * more, as by a pool_size of the database, this ends after a while.
+ */
+static bool serve_waiting(struct takeover *takeover)
+{
+	for (int tries = 0; tries < QUEUE_TRIES; tries++) {
+		enum takeover_answer answer;
+
+		takeover->waiting = 0;
+		takeover->counts_waiting = true;
+		answer = takeover_ask(takeover, "SHOW POOLS;");
+		takeover->counts_waiting = false;
+		if (answer != TAKEOVER_ANSWER_DONE)
+			return false;
+		if (takeover->waiting == 0)
+			return true;
+		if (takeover->configured_room + takeover->waiting > takeover->room &&
+			!make_room(takeover, takeover->configured_room + takeover->waiting))
+			return false;
+		usleep(QUEUE_PAUSE_USEC);
+	}
+	log_write(LEVEL_WARNING,
+		"%llu clients wait for a server: the old process closes those that still do",
+		takeover->waiting);
+	return true;
+}
+
+void takeover_undo(struct takeover *takeover)
+{
+	char ignored[256];
+
+	if (takeover->socket < 0 || takeover->room == 0)
+		return;
+	takeover->why = ignored;
+	takeover->why_size = sizeof(ignored);
+	takeover_set_timeout(takeover, USEC_PER_SEC);
+	make_room(takeover, (unsigned)takeover->configured_room);
+}
+
 static bool ask_pgbouncer(struct takeover *takeover)
 {
+	if (!serve_waiting(takeover))
+		return false;
 	log_write(LEVEL_LOG, "login OK, sending SUSPEND");
 	takeover->item_type = 0;
 	if (takeover_ask(takeover, "SUSPEND;") != TAKEOVER_ANSWER_DONE)
@@ -189,6 +274,7 @@ bool takeover_receive_all(struct takeover *takeover, const struct settings *sett
 	char sql[32];
 
 	log_write(LEVEL_LOG, "takeover_init: launching connection");
+	takeover->configured_room = settings->default_pool_size;
 	if (!open_socket(takeover, settings) || !log_in(takeover))
 		return false;
 	/*
