@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# build.sh [FOLDER]: make the Debian packages, and put them into build/deb of the tree, or into FOLDER.
-# It installs what is missing for that, and builds below build/deb.
+# build.sh [FOLDER]: make the Debian packages in FOLDER, by default build/deb of the tree. It installs
+# what is missing for that.
 # DEB_BUILD_OPTIONS without nocheck runs the unit tests of the package build, too.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/etc/build.sh"
 
-result=${1:-$top/build/deb}
 need_packages $build_packages debhelper dpkg-dev fakeroot
+mkdir -p "${1:-$top/build/deb}"
+result=$(cd "${1:-$top/build/deb}" && pwd)
 
 version=$(sed -n 's/^AC_INIT(\[pgusher\], \[\(.*\)\])$/\1/p' "$top/configure.ac")
 [ -n "$version" ] || die 'configure.ac has no version'
-stage=$top/build/deb/pgusher-$version
+stage=$result/pgusher-$version
 rm -rf "$stage"
-mkdir -p "$stage" "$result"
-result=$(cd "$result" && pwd)
+mkdir "$stage"
 copy_sources "$stage"
 cp -R "$top/etc/debian" "$stage/debian"
 
@@ -30,18 +30,15 @@ pgusher ($version) unstable; urgency=medium
  -- $(sed -n 's/^Maintainer: //p' "$top/etc/debian/control")  $(date -u -R -d "@$changed")
 END
 
-log=$top/build/deb/build.log
-say "Building the Debian packages of pgusher $version in build/deb"
+log=$result/build.log
+say "Building the Debian packages of pgusher $version in $result"
 (
 	cd "$stage"
 	DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS-nocheck parallel=$jobs} dpkg-buildpackage -b -us -uc
 ) >"$log" 2>&1 || {
 	tail -n 40 "$log" >&2
-	die 'The build failed; all it said is in build/deb/build.log'
+	die "The build failed; all it said is in $log"
 }
 rm -rf "$stage"
-if [ "$result" != "$top/build/deb" ]; then
-	mv "$top"/build/deb/pgusher*_"$version"_*.deb "$result"
-fi
-rm -f "$top"/build/deb/pgusher_"$version"_*.changes "$top"/build/deb/pgusher_"$version"_*.buildinfo
+rm -f "$result"/pgusher_"$version"_*.changes "$result"/pgusher_"$version"_*.buildinfo
 ls "$result"/pgusher*_"$version"_*.deb

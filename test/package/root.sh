@@ -61,10 +61,12 @@ root_mirror() {
 		sed -n "s/ $root_suite\$//p" | head -n 1
 }
 
-# A program in a root that is not booted; services do not start (policy-rc.d).
+# A program in a root that is not booted; what it starts ends with it. With $root_offline set it has a
+# network of its own, with lo only.
 root_chroot() {
-	unshare --mount --pid --fork --kill-child sh -c '
+	unshare --mount --pid --fork --kill-child ${root_offline:+--net} sh -c '
 		mount --make-rprivate / && mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" || exit 1
+		ip link set lo up
 		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
 			DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"' "$@"
 }

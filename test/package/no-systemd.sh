@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# no-systemd.sh DATABASE: in a root without systemd, with packages in /root: install, start, upgrade
+# under pgbench, stop. Run by debian.sh.
+set -eux
+through=$1
+
+mkdir -p /run/postgresql
+chown postgres:postgres /run/postgresql
+pg_ctlcluster 15 main start
+su postgres -c "psql -c \"CREATE ROLE app LOGIN PASSWORD 'secret'\" -c 'CREATE DATABASE app OWNER app'"
+PGPASSWORD=secret pgbench -i -q -h localhost -U app app
+
+dpkg -i /root/before/pgusher_*.deb
+! /etc/init.d/pgusher status
+sed -i 's/^;app = /app = /' /etc/pgusher/pgusher.ini
+/etc/init.d/pgusher start
+for try in $(seq 50); do
+	! psql -Atqc 'SELECT 1' "$through" || break
+	sleep 0.1
+done
+/etc/init.d/pgusher status
+old=$(cat /run/pgusher/pgusher.pid)
+
+pgbench -n -c 10 -j 2 -T 8 -P 1 -M prepared "$through" >/root/bench 2>&1 &
+bench=$!
+until grep -q '^progress' /root/bench; do
+	sleep 0.1
+done
+dpkg -i /root/pgusher_*.deb
+new=$(cat /run/pgusher/pgusher.pid)
+[ "$new" != "$old" ]
+wait $bench
+cat /root/bench
+grep -q '^number of failed transactions: 0 ' /root/bench
+
+# A configuration with mistakes: the old process goes on.
+echo 'pool_mode = nonsense' >>/etc/pgusher/pgusher.ini
+dpkg -i /root/before/pgusher_*.deb 2>&1 | tee /root/said
+[ "$(grep -c '^pgusher: ' /root/said)" = 1 ]
+[ "$(cat /run/pgusher/pgusher.pid)" = "$new" ]
+psql -Atqc 'SELECT 1' "$through"
+sed -i '/nonsense/d' /etc/pgusher/pgusher.ini
+
+dpkg --purge pgusher
+! kill -s 0 "$new"
+[ ! -e /etc/pgusher ] && [ ! -e /var/log/pgusher ]
+pg_ctlcluster 15 main stop
+echo 'all done'
