@@ -860,35 +860,27 @@ def test_keys_come_from_pgbouncer_too(make, cluster):
 
 
 def fail_to_take_over(pooler):
-    """A new process that has everything and then finds that it cannot run in the background without a
-    pidfile. Returns what ends the old one, which goes on."""
+    """A new process that has everything, and then finds that it cannot run in the background."""
     old = pooler.process
     pooler.close_console()
-    pooler.allow("pidfile")
-    pooler.settings["max_client_conn"] = 400
+    pooler.allow("daemon needs pidfile")
+    good = pooler.config_text()
+    pooler.write("pgusher.ini", good + "\npidfile =\n")
     pooler.spawn("-R", "-d")
-    wait_until(lambda: pooler.lines("disko over"))
-    pooler.process.wait(10)
-
-    def end():
-        with open(pooler.path("pid")) as file:
-            pid = int(file.read())
-        if pid != old.pid:
-            os.kill(pid, signal.SIGQUIT)
-            wait_until(lambda: not os.path.exists(pooler.path("pid")))
-        else:
-            old.kill()
-
-    return end
+    assert pooler.process.wait(10) == 1
+    assert pooler.lines("SHOW FDS finished")
+    pooler.write("pgusher.ini", good)
+    pooler.process = old
 
 
 @needs_pgbouncer
 def test_old_pgbouncer_continues_when_the_new_process_fails(make):
     pooler = make(program=PGBOUNCER)
     client = pooler.client()
-    end = fail_to_take_over(pooler)
+    fail_to_take_over(pooler)
     assert client.value("SELECT 1") == "1"
-    end()
+    pooler.process.kill()  # its exit status after a signal is 1
+    pooler.process.wait()
 
 
 @needs_pgbouncer
@@ -899,11 +891,12 @@ def test_old_pgbouncer_gets_its_pool_size_back_when_the_new_process_fails(make):
     waiting = pooler.client()
     waiting.send(wire.query("SELECT 'waited'"))
     wait_until(lambda: pooler.pool()["cl_waiting"])
-    end = fail_to_take_over(pooler)
+    fail_to_take_over(pooler)
     assert waiting.result().value == "waited"
     (row,) = pooler.show("CONFIG", key="default_pool_size")
     assert row["value"] == "1"
-    end()
+    pooler.process.kill()
+    pooler.process.wait()
 
 
 # --- prepared statements --------------------------------------------------------------------------
