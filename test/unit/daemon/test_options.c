@@ -192,6 +192,8 @@ static void test_a_server_stands_in_for_the_file(void **state)
 	assert_int_equal(READ(&options, "--to=host=db", "x.ini"), OPTIONS_INVALID);
 	assert_int_equal(READ(&options, "--listen=1", "x.ini"), OPTIONS_INVALID);
 	assert_int_equal(READ(&options, "--listen=1"), OPTIONS_INVALID);
+	assert_int_equal(READ(&options, "--reload=5", "--to=host=db"), OPTIONS_INVALID);
+	assert_int_equal(READ(&options, "--container", "--reload=5"), OPTIONS_INVALID);
 }
 
 static void test_health_takes_a_file_a_place_or_the_environment(void **state)
