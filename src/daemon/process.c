@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* malloc maps larger blocks, and keeps at most that much free memory at the end of the heap. */
@@ -21,14 +22,21 @@ void process_fill_descriptors(void)
 		close(fd);
 }
 
+/*
+ * The first process of a container inherits all orphans: they leave no zombies if nothing waits for
+ * them (wait(2), Notes). Those that have ended before are zombies already.
+ */
+static void disown_orphans(void)
+{
+	signal(SIGCHLD, SIG_IGN);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
 void process_tune(void)
 {
-	/*
-	 * As the first process of a container we inherit all orphans: they leave no zombies if
-	 * nothing waits for them. (wait(2), Notes.)
-	 */
 	if (getpid() == 1)
-		signal(SIGCHLD, SIG_IGN);
+		disown_orphans();
 	/* A write to a closed connection reports EPIPE instead. */
 	signal(SIGPIPE, SIG_IGN);
 	/* A write beyond RLIMIT_FSIZE reports EFBIG instead: a lost log line ends nothing. */
