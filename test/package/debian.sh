@@ -40,11 +40,11 @@ make_packages() {
 	fi
 }
 
-# machine NAME [FOLDER]: boot a copy of the base with packages in /root/build/deb, and PostgreSQL running.
+# machine NAME [FOLDER]: boot a copy of the base with packages in /srv/build/deb, and PostgreSQL running.
 machine() {
 	root_copy "$1"
-	mkdir -p "$root/root/build/deb"
-	cp "${2:-$debs}"/pgusher*.deb "$root/root/build/deb/"
+	mkdir -p "$root/srv/build/deb"
+	cp "${2:-$debs}"/pgusher*.deb "$root/srv/build/deb/"
 	root_boot "$root"
 	wait_for run su postgres -c 'psql -Atqc "SELECT 1"' || root_die 'PostgreSQL does not start'
 }
@@ -89,7 +89,7 @@ program_is_new() {
 
 # files LIST: names, modes and owners of what packages bring and leave; not what running systems do.
 files() {
-	run find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /root -o -path /var/cache \
+	run find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /root -o -path /srv -o -path /var/cache \
 		-o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/postgresql -o -path /var/log \
 		-o -path /var/lib/systemd -o -path /var/lib/logrotate \) -prune -o ! -name '*.log' ! -name '__pycache__' ! -name '*.pyc' -printf '%p %M %u:%g\n' | sort >"$1"
 	run find /var/log -maxdepth 1 -name 'pgusher*' >>"$1"
@@ -97,11 +97,11 @@ files() {
 }
 
 install_page() {
-	commands install-debian.md "$1" | sed '1i cd /root' | run sh -e
+	commands install-debian.md "$1" | sed '1i cd /srv' | run sh -e
 }
 
 upgrade_page() {
-	commands upgrading.md "$1" | sed '1i cd /root/build/deb' | run sh -e
+	commands upgrading.md "$1" | sed '1i cd /srv/build/deb' | run sh -e
 }
 
 # --- Scenes ----------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ scene_fresh() {
 	check 'fresh: remove' run apt-get remove -y pgusher
 	check 'fresh: removed, and stopped' not answers
 	check 'fresh: the configuration stays' run grep -qx ';mine' /etc/pgusher/pgusher.ini
-	check 'fresh: install again' run sh -c 'cd /root/build/deb && dpkg -i ./pgusher_*.deb'
+	check 'fresh: install again' run sh -c 'cd /srv/build/deb && dpkg -i ./pgusher_*.deb'
 	check 'fresh: the configuration has stayed' run grep -qx ';mine' /etc/pgusher/pgusher.ini
 	run systemctl start pgusher
 	check 'fresh: it works again' answers
@@ -146,7 +146,7 @@ scene_fresh() {
 debian_pgbouncer() {
 	machine "$1" "${2:-$debs}"
 	database
-	run sh -c 'cd /root && apt-get install -y ./pgbouncer_*.deb' >"$root.apt" 2>&1 || root_die 'No pgbouncer'
+	run sh -c 'cd /srv && apt-get install -y ./pgbouncer_*.deb' >"$root.apt" 2>&1 || root_die 'No pgbouncer'
 	run sh -c 'sed -i "s/^\[databases\]/&\napp = host=127.0.0.1 port=5432/; s/^;*pool_mode = .*/pool_mode = transaction/
 		s/^;*default_pool_size = .*/default_pool_size = 8/" /etc/pgbouncer/pgbouncer.ini
 		echo ";mine" >>/etc/pgbouncer/pgbouncer.ini
@@ -174,9 +174,9 @@ scene_pgbouncer() {
 			upgrade_page "From Debian's pgbouncer" >"$root.apt" 2>&1
 			check 'apt: install' [ $? -eq 0 ]
 		else
-			check 'dpkg: pgusher beside PgBouncer' run sh -c 'cd /root/build/deb && dpkg -i ./pgusher_*.deb'
+			check 'dpkg: pgusher beside PgBouncer' run sh -c 'cd /srv/build/deb && dpkg -i ./pgusher_*.deb'
 			check 'dpkg: PgBouncer goes on' [ "$(main_pid pgbouncer.service)" = "$old" ]
-			run sh -c 'cd /root/build/deb && dpkg -i ./pgusher-pgbouncer_*.deb' >"$root.apt" 2>&1 </dev/null
+			run sh -c 'cd /srv/build/deb && dpkg -i ./pgusher-pgbouncer_*.deb' >"$root.apt" 2>&1 </dev/null
 			check 'dpkg: install' [ $? -eq 0 ]
 		fi
 		bench_end "from pgbouncer by $way"
@@ -194,9 +194,9 @@ scene_pgbouncer() {
 scene_back() {
 	debian_pgbouncer back
 	files "$root.files"
-	run sh -c 'cd /root/build/deb && apt-get install -y ./pgusher_*.deb ./pgusher-pgbouncer_*.deb' >"$root.apt" 2>&1
+	run sh -c 'cd /srv/build/deb && apt-get install -y ./pgusher_*.deb ./pgusher-pgbouncer_*.deb' >"$root.apt" 2>&1
 	check 'back: install both' [ $? -eq 0 ]
-	run sh -c 'cd /root && apt-get install -y ./pgbouncer_*.deb' >"$root.apt" 2>&1 </dev/null
+	run sh -c 'cd /srv && apt-get install -y ./pgbouncer_*.deb' >"$root.apt" 2>&1 </dev/null
 	check 'back: install pgbouncer' [ $? -eq 0 ]
 	wait_for answers
 	check 'back: PgBouncer answers' run sh -c 'readlink -f /proc/$(systemctl show --property=MainPID --value pgbouncer.service)/exe | grep -qx /usr/sbin/pgbouncer'
@@ -216,7 +216,7 @@ scene_back() {
 scene_drop_in() {
 	machine drop-in
 	files "$root.files"
-	run sh -c 'cd /root/build/deb && apt-get install -y ./pgusher_*.deb ./pgusher-pgbouncer_*.deb' >"$root.apt" 2>&1
+	run sh -c 'cd /srv/build/deb && apt-get install -y ./pgusher_*.deb ./pgusher-pgbouncer_*.deb' >"$root.apt" 2>&1
 	check 'drop-in: install' [ $? -eq 0 ]
 	check 'drop-in: the service runs, as that of pgbouncer does' run systemctl -q is-active pgbouncer.service
 	check 'drop-in: rights of the configuration' run sh -c \
@@ -241,8 +241,8 @@ started() {
 		run su postgres -c "psql -q app -c 'GRANT ALL ON ALL TABLES IN SCHEMA public TO app'"
 	run sh -c 'sed -i "s/^;*pool_mode = .*/pool_mode = transaction/; s/^;*default_pool_size = .*/default_pool_size = 8/" /etc/pgusher/pgusher.ini
 		echo ";mine" >>/etc/pgusher/pgusher.ini; systemctl reload pgusher'
-	run sh -c 'rm /root/build/deb/*'
-	cp "$debs"/pgusher*.deb "$root/root/build/deb/"
+	run sh -c 'rm /srv/build/deb/*'
+	cp "$debs"/pgusher*.deb "$root/srv/build/deb/"
 }
 
 scene_upgrade() {
@@ -260,10 +260,10 @@ scene_upgrade() {
 	check 'upgrade: no word of trouble' not grep -q '^pgusher: ' "$root.apt"
 	# And back, with statements that have names; pgbench 15 prepares them one client after another, so
 	# each client needs a server.
-	cp "$before"/pgusher*.deb "$root/root/"
+	cp "$before"/pgusher*.deb "$root/srv/"
 	old=$(main_pid)
 	bench_begin -M prepared -c 8
-	run sh -c 'cd /root && dpkg -i ./pgusher_*.deb' >"$root.apt" 2>&1
+	run sh -c 'cd /srv && dpkg -i ./pgusher_*.deb' >"$root.apt" 2>&1
 	check 'back to the version before: install' [ $? -eq 0 ]
 	check 'back to the version before: another process serves' [ "$(main_pid)" != "$old" ]
 	bench_end 'back to the version before'
@@ -275,7 +275,7 @@ scene_broken() {
 	old=$(main_pid)
 	run sh -c 'echo "pool_mode = nonsense" >>/etc/pgusher/pgusher.ini'
 	bench_begin
-	run sh -c 'cd /root/build/deb && dpkg -i ./pgusher_*.deb' >"$root.apt" 2>&1
+	run sh -c 'cd /srv/build/deb && dpkg -i ./pgusher_*.deb' >"$root.apt" 2>&1
 	check 'broken: the installation ends well' [ $? -eq 0 ]
 	check 'broken: it says so in one line' [ "$(grep -c '^pgusher: ' "$root.apt")" = 1 ]
 	check 'broken: the old process goes on' [ "$(main_pid)" = "$old" ]
@@ -292,17 +292,17 @@ scene_broken() {
 # with scripts in /etc/init.d.
 scene_no_systemd() {
 	root_copy no-systemd
-	cp "$debs"/pgusher*.deb "$root/root/"
-	mkdir "$root/root/before"
-	cp "$before"/pgusher*.deb "$root/root/before/"
+	cp "$debs"/pgusher*.deb "$root/srv/"
+	mkdir "$root/srv/before"
+	cp "$before"/pgusher*.deb "$root/srv/before/"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 	chmod 755 "$root/usr/sbin/policy-rc.d"
 	check 'no systemd: install where nothing may start' run sh -c \
-		'cd /root && dpkg -i before/pgusher_*.deb && dpkg -i pgusher-pgbouncer_*.deb && ! pgrep pgusher && ! pgrep pgbouncer'
+		'cd /srv && dpkg -i before/pgusher_*.deb && dpkg -i pgusher-pgbouncer_*.deb && ! pgrep pgusher && ! pgrep pgbouncer'
 	check 'no systemd: purge' run dpkg --purge pgusher-pgbouncer pgusher
 	rm "$root/usr/sbin/policy-rc.d"
-	cp "$top/test/package/no-systemd.sh" "$root/root/"
-	(root_offline=yes && run sh /root/no-systemd.sh "$through") >"$root.out" 2>&1
+	cp "$top/test/package/no-systemd.sh" "$root/srv/"
+	(root_offline=yes && run sh /srv/no-systemd.sh "$through") >"$root.out" 2>&1
 	check 'no systemd: start, upgrade online, stop by /etc/init.d' [ $? -eq 0 ]
 	grep -qx 'all done' "$root.out" || tail -n 30 "$root.out"
 	say_figures 'no systemd' "$(sed -n 's/^number of transactions actually processed: //p; s/^number of failed transactions: /failed: /p' "$root.out" | paste -sd' ')"
@@ -314,7 +314,7 @@ root_begin
 scene_begin
 # shellcheck disable=SC2086  # a list of words
 root_base $packages
-root_chroot "$root_base" sh -c 'cd /root && apt-get download pgbouncer && apt-get purge -y pgbouncer' >>"$roots/base.log" 2>&1 ||
+root_chroot "$root_base" sh -c 'cd /srv && apt-get download pgbouncer && apt-get purge -y pgbouncer' >>"$roots/base.log" 2>&1 ||
 	root_die 'No package pgbouncer'
 make_packages
 for scene in "$@"; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# no-systemd.sh DATABASE: in a root without systemd, with packages in /root: install, start, upgrade
+# no-systemd.sh DATABASE: in a root without systemd, with packages in /srv: install, start, upgrade
 # under pgbench, stop. Run by debian.sh.
 set -eux
 through=$1
@@ -11,7 +11,7 @@ pg_ctlcluster 15 main start
 su postgres -c "psql -c \"CREATE ROLE app LOGIN PASSWORD 'secret'\" -c 'CREATE DATABASE app OWNER app'"
 PGPASSWORD=secret pgbench -i -q -h localhost -U app app
 
-dpkg -i /root/before/pgusher_*.deb
+dpkg -i /srv/before/pgusher_*.deb
 ! /etc/init.d/pgusher status
 sed -i 's/^;app = /app = /' /etc/pgusher/pgusher.ini
 /etc/init.d/pgusher start
@@ -22,22 +22,22 @@ done
 /etc/init.d/pgusher status
 old=$(cat /run/pgusher/pgusher.pid)
 
-pgbench -n -c 10 -j 2 -T 8 -P 1 -M prepared "$through" >/root/bench 2>&1 &
+pgbench -n -c 10 -j 2 -T 8 -P 1 -M prepared "$through" >/srv/bench 2>&1 &
 bench=$!
-until grep -q '^progress' /root/bench; do
+until grep -q '^progress' /srv/bench; do
 	sleep 0.1
 done
-dpkg -i /root/pgusher_*.deb
+dpkg -i /srv/pgusher_*.deb
 new=$(cat /run/pgusher/pgusher.pid)
 [ "$new" != "$old" ]
 wait $bench
-cat /root/bench
-grep -q '^number of failed transactions: 0 ' /root/bench
+cat /srv/bench
+grep -q '^number of failed transactions: 0 ' /srv/bench
 
 # A configuration with mistakes: the old process goes on.
 echo 'pool_mode = nonsense' >>/etc/pgusher/pgusher.ini
-dpkg -i /root/before/pgusher_*.deb 2>&1 | tee /root/said
-[ "$(grep -c '^pgusher: ' /root/said)" = 1 ]
+dpkg -i /srv/before/pgusher_*.deb 2>&1 | tee /srv/said
+[ "$(grep -c '^pgusher: ' /srv/said)" = 1 ]
 [ "$(cat /run/pgusher/pgusher.pid)" = "$new" ]
 psql -Atqc 'SELECT 1' "$through"
 sed -i '/nonsense/d' /etc/pgusher/pgusher.ini

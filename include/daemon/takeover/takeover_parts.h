@@ -24,7 +24,8 @@ struct takeover {
 	bool is_pgusher; /* the old process: items are records, else rows of SHOW FDS */
 	bool counts_waiting; /* rows are those of SHOW POOLS, for `waiting`, and no items */
 	unsigned long long waiting; /* clients of the old process that wait for a server */
-	unsigned long long room; /* for servers in each of its pools, as set; 0: as configured */
+	unsigned long long
+		room; /* for servers in each of its pools, as set; 0: as configured */
 	int configured_room; /* default_pool_size of the configuration */
 	uint8_t item_type; /* the type of messages that are items now; 0: none are */
 	struct buffer input; /* received and not yet parsed; with all below, secret */
