@@ -40,6 +40,7 @@ enum fact_kind {
 	FACT_CLIENT_ENCODING,
 	FACT_FLAGS, /* options of the command line */
 	FACT_FOLDER, /* where the configuration belongs */
+	FACT_PRESETS, /* nothing for the file: the daemon reads them (daemon/options) */
 	FACT_NO_EFFECT, /* a variable for the scripts of an image; its key is its name */
 	FACT_PARAMETER, /* of a URL; its key is the name */
 	FACT_SETTING, /* its key is the name of the setting */

@@ -68,6 +68,7 @@ static const struct {
 	{"INFRASTRUCTURE_ROLES", FACT_SETTING, FAMILY_ZALANDO, "stats_users"},
 	/* Our own, beside PGUSHER_<SETTING>. */
 	{"PGUSHER_CONFIG_FOLDER", FACT_FOLDER, FAMILY_NONE, NULL},
+	{"PGUSHER_PRESETS", FACT_PRESETS, FAMILY_NONE, NULL},
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };

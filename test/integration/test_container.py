@@ -114,6 +114,18 @@ def test_every_setting_has_a_variable(folder, prefix):
     assert {f"{name} = {value}" for name, value in values.items()} <= set(made)
 
 
+def test_presets_are_for_the_daemon(folder):
+    presets = {"PGUSHER_PRESETS": "max_client_conn=77"}
+    assert files(folder, {**EDOBURU, **presets}) == files(folder, EDOBURU)
+    config = os.path.join(folder, "own.ini")
+    with open(config, "w") as file:
+        file.write("[databases]\n[pgbouncer]\nlisten_addr = 127.0.0.1\nauth_type = any\n")
+    os.chmod(config, 0o644)
+    assert container(folder, presets, "--check", config).returncode == 0
+    done = container(folder, {"PGUSHER_PRESETS": "no_such=1"}, "--check", config)
+    assert done.returncode == 1 and "no_such" in done.stdout
+
+
 def test_the_shells_variable_user_is_not_a_setting(folder):
     assert not any(line.startswith("user =") for line in files(folder, {**EDOBURU, "USER": "root"}))
 

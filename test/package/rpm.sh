@@ -20,12 +20,11 @@ make_packages() {
 	fi
 }
 
-# machine NAME: a view with the packages in /root/rpm and a PostgreSQL that serves the database app.
+# machine NAME: a view with the packages in /srv/rpm and a PostgreSQL that serves the database app.
 machine() {
 	root_view "$1"
-	mkdir -p "$root.files/root/rpm"
-	chmod 700 "$root.files/root"
-	cp "$rpms"/pgusher*.rpm "$root.files/root/rpm/"
+	mkdir -p "$root.files/srv/rpm"
+	cp "$rpms"/pgusher*.rpm "$root.files/srv/rpm/"
 	root_boot "$root"
 	# A pgbouncer of this machine has the same files.
 	run rm -rf /etc/pgbouncer /usr/sbin/pgbouncer /lib/systemd/system/pgbouncer.service
@@ -51,7 +50,7 @@ main_pid() {
 
 # package NAME RELEASE: the file, in the root.
 package() {
-	echo "/root/rpm/$1-[0-9]*-$2.*.rpm"
+	echo "/srv/rpm/$1-[0-9]*-$2.*.rpm"
 }
 
 scene_pgusher() {

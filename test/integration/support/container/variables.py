@@ -98,5 +98,5 @@ NAMED = {
 # Variables that make no line: a test of its own is about each.
 OTHERS = {
     "PGBOUNCER_EXTRA_FLAGS", "PGBOUNCER_DAEMON_GROUP", "PGBOUNCER_FORCE_INITSCRIPTS",
-    "PGUSHER_CONFIG_FOLDER",
+    "PGUSHER_CONFIG_FOLDER", "PGUSHER_PRESETS",
 }
