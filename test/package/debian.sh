@@ -194,9 +194,17 @@ scene_pgbouncer() {
 scene_back() {
 	debian_pgbouncer back
 	files "$root.files"
-	run sh -c 'cd /srv/build/deb && apt-get install -y ./pgusher_*.deb ./pgusher-pgbouncer_*.deb' >"$root.apt" 2>&1
-	check 'back: install both' [ $? -eq 0 ]
-	run sh -c 'cd /srv && apt-get install -y ./pgbouncer_*.deb' >"$root.apt" 2>&1 </dev/null
+	check 'back: install pgusher' run sh -c 'cd /srv/build/deb && apt-get install -y ./pgusher_*.deb'
+	check 'back: a stop of PgBouncer is a stop' run systemctl stop pgbouncer
+	check 'back: pgusher stays out of that' not run systemctl -q is-active pgusher.service
+	run systemctl start pgbouncer
+	check 'back: a removal of PgBouncer is a removal' run apt-get remove -y pgbouncer
+	check 'back: pgusher stays out of that, too' not run systemctl -q is-active pgusher.service
+	run sh -c 'cd /srv && dpkg -i ./pgbouncer_*.deb'
+	run sh -c 'cd /srv/build/deb && apt-get install -y ./pgusher-pgbouncer_*.deb' >"$root.apt" 2>&1
+	check 'back: install pgusher-pgbouncer' [ $? -eq 0 ]
+	run sh -c 'cp /srv/pgbouncer_*.deb /var/cache/apt/archives/'
+	upgrade_page 'Back' >"$root.apt" 2>&1
 	check 'back: install pgbouncer' [ $? -eq 0 ]
 	wait_for answers
 	check 'back: PgBouncer answers' run sh -c 'readlink -f /proc/$(systemctl show --property=MainPID --value pgbouncer.service)/exe | grep -qx /usr/sbin/pgbouncer'
@@ -302,6 +310,7 @@ scene_no_systemd() {
 	check 'no systemd: purge' run dpkg --purge pgusher-pgbouncer pgusher
 	rm "$root/usr/sbin/policy-rc.d"
 	cp "$top/test/package/no-systemd.sh" "$root/srv/"
+	commands upgrading.md 'Without systemd' >"$root/srv/without-systemd.sh"
 	(root_offline=yes && run sh /srv/no-systemd.sh "$through") >"$root.out" 2>&1
 	check 'no systemd: start, upgrade online, stop by /etc/init.d' [ $? -eq 0 ]
 	grep -qx 'all done' "$root.out" || tail -n 30 "$root.out"

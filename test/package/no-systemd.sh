@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # no-systemd.sh DATABASE: in a root without systemd, with packages in /srv: install, start, upgrade
-# under pgbench, stop. Run by debian.sh.
+# under pgbench, stop; replace a PgBouncer under pgbench. Run by debian.sh.
 set -eux
 through=$1
 
@@ -22,17 +22,25 @@ done
 /etc/init.d/pgusher status
 old=$(cat /run/pgusher/pgusher.pid)
 
-pgbench -n -c 10 -j 2 -T 8 -P 1 -M prepared "$through" >/srv/bench 2>&1 &
-bench=$!
-until grep -q '^progress' /srv/bench; do
-	sleep 0.1
-done
+bench_begin() {
+	pgbench -n -c 10 -j 2 -T 8 -P 1 "$@" "$through" >/srv/bench 2>&1 &
+	bench=$!
+	until grep -q '^progress' /srv/bench; do
+		sleep 0.1
+	done
+}
+
+bench_end() {
+	wait $bench
+	cat /srv/bench
+	grep -q '^number of failed transactions: 0 ' /srv/bench
+}
+
+bench_begin -M prepared
 dpkg -i /srv/pgusher_*.deb
 new=$(cat /run/pgusher/pgusher.pid)
 [ "$new" != "$old" ]
-wait $bench
-cat /srv/bench
-grep -q '^number of failed transactions: 0 ' /srv/bench
+bench_end
 
 # A configuration with mistakes: the old process goes on.
 echo 'pool_mode = nonsense' >>/etc/pgusher/pgusher.ini
@@ -45,5 +53,27 @@ sed -i '/nonsense/d' /etc/pgusher/pgusher.ini
 dpkg --purge pgusher
 ! kill -s 0 "$new"
 [ ! -e /etc/pgusher ] && [ ! -e /var/log/pgusher ]
+
+# From Debian's pgbouncer, by the commands of doc/upgrading.md.
+dpkg -i /srv/pgbouncer_*.deb
+sed -i 's/^\[databases\]/&\napp = host=127.0.0.1 port=5432/' /etc/pgbouncer/pgbouncer.ini
+echo '"app" "secret"' >/etc/pgbouncer/userlist.txt
+/etc/init.d/pgbouncer start
+for try in $(seq 50); do
+	! psql -Atqc 'SELECT 1' "$through" || break
+	sleep 0.1
+done
+old=$(cat /run/postgresql/pgbouncer.pid)
+dpkg -i /srv/pgusher_*.deb
+bench_begin
+cd /srv
+. /srv/without-systemd.sh
+[ "$(cat /run/postgresql/pgbouncer.pid)" != "$old" ]
+/etc/init.d/pgusher restart
+bench_end
+/etc/init.d/pgusher status
+grep -q secret /etc/pgbouncer/userlist.txt
+dpkg --purge pgusher-pgbouncer pgusher
+! psql -Atqc 'SELECT 1' "$through"
 pg_ctlcluster 15 main stop
 echo 'all done'
