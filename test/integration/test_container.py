@@ -539,16 +539,21 @@ def test_first_process_without_a_name_serves_and_reaps(cluster, new_pooler):
     # may not.
     spawn_first(pooler, of_family(cluster, "edoburu"), "(true &); (sleep 0.2 &); sleep 0.05;")
     first = first_process(pooler)
-    with open(f"/proc/{first}/status") as file:
-        assert re.search(r"^Uid:\t12345\t12345", file.read(), re.M)
-    assert pooler.connect(USER, "main", password=PASSWORD).execute("SELECT 1").fetchone() == (1,)
-    pooler.close_clients()
-    children = f"/proc/{first}/task/{first}/children"
-    wait_until(lambda: open(children).read() == "", what="the orphan to be gone")
-    assert zombies(first) == []
-    os.kill(first, signal.SIGTERM)
-    assert pooler.wait_exit() == 0
-    assert pooler.lines("got SIGTERM")
+    try:
+        with open(f"/proc/{first}/status") as file:
+            assert re.search(r"^Uid:\t12345\t12345", file.read(), re.M)
+        assert pooler.connect(USER, "main", password=PASSWORD).execute("SELECT 1").fetchone() == (1,)
+        pooler.close_clients()
+        children = f"/proc/{first}/task/{first}/children"
+        wait_until(lambda: open(children).read() == "", what="the orphan to be gone")
+        assert zombies(first) == []
+        os.kill(first, signal.SIGTERM)
+        assert pooler.wait_exit() == 0
+        assert pooler.lines("got SIGTERM")
+    finally:
+        # With another user it does not end with its parent.
+        if pooler.running():
+            os.kill(first, signal.SIGKILL)
 
 
 @AS_ROOT
