@@ -18,6 +18,8 @@ enum {
 	/* How often a PgBouncer is asked for waiting clients, and the pause between. */
 	QUEUE_TRIES = 200,
 	QUEUE_PAUSE_USEC = 10000,
+	/* Servers that a pool of a PgBouncer gets besides: others use PostgreSQL too. */
+	ROOM_MOST = 50,
 	/* Column of SHOW POOLS that counts them, in all versions. */
 	CL_WAITING = 3,
 };
@@ -212,10 +214,17 @@ static bool make_room(struct takeover *takeover, unsigned long long room)
 	return takeover_ask(takeover, sql) == TAKEOVER_ANSWER_DONE;
 }
 
+/* What the pools need for the clients that wait now. */
+static unsigned long long room_wanted(const struct takeover *takeover)
+{
+	return takeover->configured_room +
+		(takeover->waiting < ROOM_MOST ? takeover->waiting : ROOM_MOST);
+}
+
 /*
  * A suspended PgBouncer closes the clients that wait for a server. Give it more servers, until
- * none waits; the new process closes those beyond its pool_size. Where PgBouncer may not have
- * more, as by a pool_size of the database, this ends after a while.
+ * none waits; the new process closes those beyond its pool_size. Where they are too many, or
+ * PgBouncer may not have more, as by a pool_size of the database, this ends after a while.
  */
 static bool serve_waiting(struct takeover *takeover)
 {
@@ -230,8 +239,8 @@ static bool serve_waiting(struct takeover *takeover)
 			return false;
 		if (takeover->waiting == 0)
 			return true;
-		if (takeover->configured_room + takeover->waiting > takeover->room &&
-			!make_room(takeover, takeover->configured_room + takeover->waiting))
+		if (room_wanted(takeover) > takeover->room &&
+			!make_room(takeover, room_wanted(takeover)))
 			return false;
 		usleep(QUEUE_PAUSE_USEC);
 	}
