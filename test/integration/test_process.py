@@ -96,7 +96,7 @@ MISTAKES = [
     ("pgbouncer = host=127.0.0.1", 'pgbouncer: database name "pgbouncer" is reserved'),
     ("[user]", 'invalid section "user": allowed is databases, peers, pgbouncer, pgusher, users'),
     ("[users]", None),
-    ("alice = pool_size=ten", "alice: invalid pool_size: ten: allowed is a whole number, at least -1"),
+    ("alice = pool_size=ten", "alice: invalid pool_size: ten: allowed is auto, or a whole number, at least -1"),
     ("[pgbouncer]", None),
     (
         "pool_mod = session",
@@ -274,7 +274,7 @@ def test_comments_behind_values_are_taken_or_named_in_one_line(new_pooler):
 
 
 NEGATIVE = {
-    "default_pool_size": "a whole number, at least 0, or -1, which is read as 0",
+    "default_pool_size": "auto, or a whole number, at least 0, or -1, which is read as 0",
     "max_user_connections": "a whole number, at least 0, or -1, which is read as 0",
     "max_client_conn": "a whole number, at least 0",
     "tcp_keepcnt": "a whole number, at least 0, or -1, which is read as 0",
