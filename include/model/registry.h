@@ -102,6 +102,7 @@ struct registry {
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
 	/* Servers that log in, by the port of their own socket: session/server/own_connection. */
 	uint16_t own_ports[OWN_PORTS];
+	usec_t odd_loop; /* when a client last looked like one, but was connected elsewhere */
 };
 
 /*

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: ISC
 """Databases whose host and port are the pooler's own: refused, with a text that says so."""
 
+import errno
+import socket
+import struct
+
 import pytest
 
 from support.clients.raw import RawClient
@@ -103,3 +107,43 @@ def test_processes_that_share_a_port_go_round_once_at_most(new_pooler):
         with RawClient(pooler.socket_path) as client:
             assert client.login().value("SELECT 1") == "1"
         assert len(pooler.lines("login attempt: db=loop")) < 9
+
+
+# ip(7): the ports that the kernel may choose from for a connection.
+IP_LOCAL_PORT_RANGE = 51
+
+
+def client_from(pooler, port):
+    """A client from a port that a connection to another address may have too."""
+    option = (socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, struct.pack("=I", port << 16 | port))
+    try:
+        return RawClient(pooler.address, options=[option])
+    except OSError as error:
+        if error.errno != errno.ENOPROTOOPT:
+            raise
+        pytest.skip("this kernel cannot narrow the ports of a connection")
+
+
+def test_a_client_with_the_port_of_a_server_connection_is_no_loop(new_pooler):
+    """The kernel gives one port to connections to different addresses."""
+    with socket.create_server((HOST, 0)) as silent:
+        place = f"host={HOST} port={silent.getsockname()[1]}"
+        pooler = new_pooler(start=False)
+        for name in ("one", "two"):
+            pooler.databases[name] = f"{place} dbname={name}"
+        pooler.write_config()
+        pooler.allow("connection loop")
+        pooler.start()
+        waiting, ports, kept = [], [], []
+        for name in ("one", "two"):
+            waiting.append(pooler.raw().send_startup(database=name))
+            connection, peer = silent.accept()
+            kept.append(connection)
+            ports.append(peer[1])
+        with client_from(pooler, ports[0]) as client:
+            assert client.login().value("SELECT 1") == "1"
+        # A rule of the network that leads connections back shows by the second one within a second.
+        with client_from(pooler, ports[1]) as client:
+            assert TEXT in client.send_startup().fatal().text
+        for each in (*waiting, *kept):
+            each.close()

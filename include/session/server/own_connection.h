@@ -23,7 +23,7 @@ void own_connection_note(struct server_link *server, const struct address *local
 void own_connection_forget(struct server_link *server);
 
 /*
- * Returns whether the client, which has sent its StartupMessage, is one of our own server
+ * Returns whether the client, which is connected and has sent its StartupMessage, is one of our own server
  * connections. `database` (of its message) is replaced by the name of the one whose host and port
  * are wrong, if that is known.
  */

@@ -48,6 +48,30 @@ static const struct server_link *find(
 	return NULL;
 }
 
+/* Is the server's connection the one that this client has made, from end to end? */
+static bool is_same_connection(
+	const struct server_link *server, const struct client_link *client)
+{
+	const struct address local = address_local(client->link.stream.fd);
+	const struct address here = address_unmapped(&local);
+	const struct address there = address_unmapped(&server->link.remote);
+
+	return here.family != AF_UNSPEC && address_equal(&here, &there);
+}
+
+/*
+ * A server's connection has the address of the client, and goes elsewhere. Either the kernel has
+ * given one port to both, as it may for connections to different addresses; that is rare. Or a
+ * rule of the network leads the connection back to this pooler; then the next one comes at once.
+ */
+static bool is_led_back(struct registry *registry)
+{
+	const usec_t now = loop_now(registry->loop), last = registry->odd_loop;
+
+	registry->odd_loop = now;
+	return last > 0 && now - last < USEC_PER_SEC;
+}
+
 bool own_connection_is_client(const struct client_link *client, const char **database)
 {
 	struct registry *registry = link_registry(&client->link);
@@ -59,7 +83,8 @@ bool own_connection_is_client(const struct client_link *client, const char **dat
 	if (*count_of(registry, from->port) == 0)
 		return false;
 	server = find(registry, from);
-	if (server)
-		*database = server->link.pool->database->name;
-	return server != NULL;
+	if (!server || (!is_same_connection(server, client) && !is_led_back(registry)))
+		return false;
+	*database = server->link.pool->database->name;
+	return true;
 }
