@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# debian.sh [SCENE...]: build the Debian packages, and install, upgrade and remove them in fresh Debian
-# roots with systemd (root.sh). Runs the commands of doc/install-debian.md and doc/upgrading.md. By
-# default all scenes; each is a function scene_NAME below. For root; minutes, most of them for packages.
+# debian.sh [SCENE...]: build the Debian packages, check them by lintian, and install, upgrade and remove
+# them in fresh Debian roots with systemd (root.sh). Runs the commands of doc/install-debian.md and
+# doc/upgrading.md. By default all scenes; each is a function scene_NAME below. For root; minutes, most of
+# them for packages.
 #   PGUSHER_TEST_ROOT=FOLDER    a base root of debootstrap to copy, instead of making one
 #   PGUSHER_TEST_DEBS=FOLDER    packages that are built already
 #   PGUSHER_TEST_BEFORE=FOLDER  packages of the version before; by default those of this one with
@@ -321,11 +322,13 @@ scene_no_systemd() {
 [ $# -gt 0 ] || set -- fresh drop_in pgbouncer back upgrade broken no_systemd
 root_begin
 scene_begin
+command -v lintian >/dev/null || root_die 'No lintian: apt-get install lintian'
 # shellcheck disable=SC2086  # a list of words
 root_base $packages
 root_chroot "$root_base" sh -c 'cd /srv && apt-get download pgbouncer && apt-get purge -y pgbouncer' >>"$roots/base.log" 2>&1 ||
 	root_die 'No package pgbouncer'
 make_packages
+check 'lintian finds no error' lintian --fail-on error "$debs"/*.deb
 for scene in "$@"; do
 	"scene_$scene"
 done
