@@ -27,7 +27,7 @@ setting() {
 	printf 's|^;*%s =.*|%s = %s|' "$1" "$1" "$2"
 }
 
-# The configuration of pgusher: whoever has a password in the PostgreSQL of this machine may log in.
+# The configuration of pgusher: users with a password in the PostgreSQL of this machine may log in.
 edit etc/pgusher.ini "$tmp/etc/pgusher/pgusher.ini" \
 	"/^;app = /i\\
 ; Remove the ; from the next line, and clients may connect to the database app of this machine." \

@@ -182,7 +182,7 @@ def test_a_reload_with_mistakes_says_so_and_changes_nothing(service):
     assert service.pid() == before and service.setting("query_wait_timeout") == "120"
 
 
-def test_a_reload_after_an_upgrade_starts_the_new_program_and_cuts_nobody(service):
+def test_a_reload_after_an_upgrade_starts_the_new_program_and_cuts_no_client(service):
     first = service.pid()
     client = service.client()
     client.query("BEGIN")

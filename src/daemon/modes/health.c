@@ -26,7 +26,7 @@ struct asking {
 	char place[PLACE_SIZE], why[300]; /* of the last question */
 };
 
-/* --- whom to ask as ----------------------------------------------------------------------- */
+/* --- the user of the question ------------------------------------------------------------- */
 
 /* The first name of a list that the auth_file has; false if it has none. */
 static bool find_listed(const struct asking *asking, const char *names, char *out, size_t size)

@@ -14,7 +14,7 @@
 /* More than any server has, so that sums of sizes do not overflow. */
 enum { FIXED_MOST = 1000000 };
 
-/* --- who shares a host -------------------------------------------------------------------- */
+/* --- the pools that share a host ---------------------------------------------------------- */
 
 static void add_fixed(unsigned *sum, int size, int reserve)
 {

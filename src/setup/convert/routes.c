@@ -163,7 +163,7 @@ static void write_other_key(struct conversion *conversion, const struct route *b
 }
 
 /*
- * The first user to whom the defaults of the base apply: the database has what that user has. NULL:
+ * The first user that has the defaults of the base: the database has what that user has. NULL:
  * the base is for users of its own.
  */
 static const struct route *first_user_of(
