@@ -126,7 +126,7 @@ static bool put_pair(struct draft *draft, const char *entry, const struct pair *
 	if (is_entry_key(pair->key))
 		return put_key(draft, entry, pair->key, pair->value, why, size);
 	problems_add(draft_findings(draft), PROBLEM_WARNING, origin, 0,
-		"%s has no counterpart and is left out", pair->key);
+		"%s has no counterpart here", pair->key);
 	return true;
 }
 

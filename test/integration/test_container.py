@@ -239,6 +239,10 @@ def test_mistakes_are_told_in_one_line(folder, variables, reason):
     assert "p@ss" not in told
 
 
+def test_place_for_a_configuration_is_named(folder):
+    assert refusal(folder, {}).endswith(f"put a configuration at {folder}/pgusher.ini")
+
+
 @AS_ROOT
 def test_secret_file_that_may_not_be_read(folder, tmp_path):
     secret = tmp_path / "secret"
@@ -263,7 +267,7 @@ def test_together_the_values_have_to_be_a_configuration(folder):
     ({**BITNAMI, "PGBOUNCER_FORCE_INITSCRIPTS": "1"},
      "PGBOUNCER_FORCE_INITSCRIPTS: the variable has no effect"),
     ({"DATABASE_URL": "postgres://u:p@h/d?schema=x"},
-     "DATABASE_URL: schema has no counterpart and is left out"),
+     "DATABASE_URL: schema has no counterpart here"),
     ({"DB_HOST": "h"}, "the environment: no client can log in, since it names no user"),
 ])
 def test_what_has_no_effect_is_told(folder, variables, told):

@@ -147,7 +147,7 @@ def test_reload_after_a_change_of_the_user(cluster, start):
     (("--listen", "1", "x.ini"), "--listen and a configuration file exclude each other"),
     (("--to", "host=h"), None),
     (("--to", "user=u"), "--to: it has no host"),
-    (("--to", "host=h user=u hots=x"), "--to: hots has no counterpart and is left out"),
+    (("--to", "host=h user=u hots=x"), "--to: hots has no counterpart here"),
     (("--to", "postgres://u:p@ss@h"), "--to: an @ in a user name or password is written %40, so there is one @"),
     (("--to", "host=h user=u", "--listen", "70000"), "--listen 70000: allowed is PORT, ADDRESS, ADDRESS:PORT,"
      " [IPV6]:PORT, or the FOLDER of a Unix socket"),

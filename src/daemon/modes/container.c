@@ -266,6 +266,16 @@ static bool use_existing(struct entry *entry)
 	return false;
 }
 
+static bool refuse_without_server(const struct entry *entry)
+{
+	char why[4200];
+
+	snprintf(why, sizeof(why),
+		"no server is named: set DATABASE_URL or DB_HOST, or put a configuration at %s",
+		environment_file(entry->environment));
+	return refuse(why);
+}
+
 /* --to and --listen need no file, and a file that the command line names is the one. */
 static bool find_config(struct entry *entry)
 {
@@ -279,9 +289,7 @@ static bool find_config(struct entry *entry)
 		return true;
 	if (environment_names_server(entry->environment))
 		return make_config(entry);
-	return has_command(entry) ||
-		refuse("no server is named: set DATABASE_URL or DB_HOST, or put a configuration "
-		       "at /etc/pgusher/pgusher.ini");
+	return has_command(entry) || refuse_without_server(entry);
 }
 
 /* --- executing ---------------------------------------------------------------------------- */
