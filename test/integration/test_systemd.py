@@ -397,6 +397,27 @@ def test_units_are_hardened(unit):
     assert score and float(score.group(1)) <= 1.5, done.stdout + done.stderr
 
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze here")
+def test_units_have_no_mistakes():
+    folder = make_folder("pgusher-units-")
+    names = {"pgusher.service": "", "pgusher@1.service": "", "pgusher.socket": "",
+             "pgusher.service.d/pam.conf": "pgusher-pam.conf"}
+    os.mkdir(f"{folder}/pgusher.service.d")
+    for name, sample in names.items():
+        with open(os.path.join(ETC, sample or name.replace("@1", "@"))) as file:
+            text = file.read()
+        with open(f"{folder}/{name}", "w") as file:
+            file.write(text.replace("/usr/bin/pgusher", "/bin/true"))
+    done = run(
+        ["systemd-analyze", "verify", "--man=no", *(f"{folder}/{name}" for name in names if ".d/" not in name)],
+        check=False,
+        as_root=True,
+    )
+    # What it says of units of this machine is not of these.
+    assert not [line for line in done.stderr.splitlines() if "pgusher" in line], done.stderr
+    drop_folder(folder)
+
+
 def lines(unit):
     """The lines of a unit that are neither empty nor comments."""
     with open(unit) as file:

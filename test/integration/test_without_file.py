@@ -214,6 +214,11 @@ def test_commands_of_the_document(shell):
     shell(psql)
 
 
+def test_readme_has_the_command_of_the_document():
+    (command,) = [block for block in Document("../README.md").blocks if "--to" in block]
+    assert command in Document("first-steps.md").blocks
+
+
 def test_examples_of_the_document_are_accepted():
     with open(os.path.join(DOCUMENTS, "first-steps.md")) as file:
         rows = re.findall(r"^\| ?(.*?) ?\| (`.*) \|$", file.read(), re.M)
