@@ -328,6 +328,7 @@ root_base $packages
 root_chroot "$root_base" sh -c 'cd /srv && apt-get download pgbouncer && apt-get purge -y pgbouncer' >>"$roots/base.log" 2>&1 ||
 	root_die 'No package pgbouncer'
 make_packages
+check 'there is a package of symbols' test -e "$debs"/pgusher-dbgsym_*.deb
 check 'lintian finds no error' lintian --fail-on error "$debs"/*.deb
 for scene in "$@"; do
 	"scene_$scene"
