@@ -49,6 +49,9 @@ void draft_free(struct draft *draft);
 bool draft_set(
 	struct draft *draft, const char *name, const char *value, char *why, size_t size);
 
+/* Whether the value of a setting may hold a password, so that no message shows it. */
+bool draft_hides(const char *name);
+
 /* The value of a setting, owned by the draft until it is set again; NULL: not set. */
 const char *draft_get(const struct draft *draft, const char *name);
 

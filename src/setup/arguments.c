@@ -34,7 +34,7 @@ static bool set(const struct filling *filling, const char *name, const char *val
 	char reason[200];
 
 	return draft_set(filling->draft, name, value, reason, sizeof(reason)) ||
-		refuse(filling, "%s = %s: %s", name, value, reason);
+		refuse(filling, "%s = %s: %s", name, draft_hides(name) ? "..." : value, reason);
 }
 
 static bool set_default(const struct filling *filling, const char *name, const char *value)

@@ -86,14 +86,19 @@ bool draft_write_keys(
 
 /* --- settings ----------------------------------------------------------------------------- */
 
-/* The only setting with a password: SHOW CONFIG hides its value then, and so does this. */
+bool draft_hides(const char *name)
+{
+	return strcmp(name, "auth_ldap_options") == 0;
+}
+
+/* Without a password in it the value is shown, as by SHOW CONFIG. */
 static const char *shown_setting(
 	const struct draft *draft, const struct draft_item *item, enum draft_secrets secrets)
 {
 	const char *shown;
 	char text[32];
 
-	if (secrets == DRAFT_SHOW_SECRETS || strcmp(item->name, "auth_ldap_options") != 0)
+	if (secrets == DRAFT_SHOW_SECRETS || !draft_hides(item->name))
 		return item->value;
 	shown = settings_render(
 		settings_find(item->name), &draft->settings, text, sizeof(text));

@@ -54,7 +54,8 @@ static bool set(const struct filling *filling, const char *variable, const char 
 	char reason[200];
 
 	return draft_set(filling->draft, name, value, reason, sizeof(reason)) ||
-		refuse(filling, "%s: %s = %s: %s", variable, name, value, reason);
+		refuse(filling, "%s: %s = %s: %s", variable, name,
+			draft_hides(name) ? "..." : value, reason);
 }
 
 static bool set_default(const struct filling *filling, const char *name, const char *value)

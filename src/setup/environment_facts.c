@@ -54,17 +54,23 @@ const char *environment_value(const struct environment *environment, enum fact_k
 	return fact ? fact->value : NULL;
 }
 
-/* Values that an error may not show. */
-static bool is_secret(enum fact_kind kind)
+/* Values that an error may not show. Among parameters of a URL is libpq's sslpassword. */
+static bool is_secret(const struct fact *fact)
 {
-	return kind == FACT_PASSWORD || kind == FACT_URL || kind == FACT_URLS ||
-		kind == FACT_DSN || kind == FACT_USERLIST || kind == FACT_CONNECT_QUERY;
+	static const enum fact_kind kinds[] = {FACT_PASSWORD, FACT_URL, FACT_URLS, FACT_DSN,
+		FACT_USERLIST, FACT_CONNECT_QUERY, FACT_PARAMETER};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (fact->kind == kinds[i])
+			return true;
+	}
+	return fact->kind == FACT_SETTING && draft_hides(fact->key);
 }
 
 static bool refuse_both(
 	const struct reading *reading, const struct fact *fact, const char *value)
 {
-	if (is_secret(fact->kind))
+	if (is_secret(fact))
 		snprintf(reading->why, reading->size,
 			"%s and %s contradict each other: set one of them", fact->variable,
 			reading->variable);

@@ -184,6 +184,9 @@ CONTRADICTIONS = [
     ({"PGHOST": "a", "PG_SERVICE": "b"}, "PGHOST (a) and PG_SERVICE (b)"),
     ({"DB_HOST": "h", "DB_PASSWORD": "x", "DB_PASSWORD_FILE": "{folder}/../secret"},
      "DB_PASSWORD and DB_PASSWORD_FILE"),
+    ({"DATABASE_URL": "postgres://u:p@h/d?sslpassword=p1&sslpassword=p2"}, "DATABASE_URL and DATABASE_URL"),
+    ({"DB_HOST": "h", "AUTH_LDAP_OPTIONS": "ldapbindpasswd=p1", "PGUSHER_AUTH_LDAP_OPTIONS": "ldapbindpasswd=p2"},
+     "AUTH_LDAP_OPTIONS and PGUSHER_AUTH_LDAP_OPTIONS"),
 ]
 
 
@@ -202,6 +205,8 @@ def test_contradictions_are_named(folder, variables, both):
 MISTAKES = [
     ({}, "no server is named: set DATABASE_URL or DB_HOST, or put a configuration at"),
     ({"POOL_MODE": "session"}, "no server is named"),
+    ({"DB_HOST": "h", "AUTH_LDAP_OPTIONS": "ldapbindpasswd=x\n"},
+     "AUTH_LDAP_OPTIONS: auth_ldap_options = ...: a value is one line"),
     ({"DATABASE_URL": "postgres://u:p@ss@h/d"}, "DATABASE_URL: an @ in a user name or password is written %40"),
     ({"DATABASE_URL": "postgres:///d"}, "DATABASE_URL: the URL has no host"),
     ({"DATABASE_URL": "mysql://h/d"}, "DATABASE_URL: a URL begins with postgresql://"),

@@ -216,16 +216,17 @@ static struct snapshot *load_listen(const struct options *options, struct proble
 	const struct arguments arguments = unfiled_arguments(options);
 	struct snapshot *snapshot = NULL;
 	struct draft *draft = draft_new();
-	struct buffer text = {0};
+	struct buffer text;
 	char why[300] = "out of memory";
 
+	buffer_init_secret(&text);
 	if (draft && arguments_fill(draft, &arguments, why, sizeof(why)) &&
 		draft_write(draft, DRAFT_SHOW_SECRETS, &text))
 		snapshot = snapshot_parse(
 			"--listen", (const char *)text.data, text.length, NULL, problems);
 	else
 		problems_add(problems, PROBLEM_ERROR, "--listen", 0, "%s", why);
-	buffer_free(&text);
+	buffer_wipe(&text);
 	draft_free(draft);
 	return snapshot;
 }

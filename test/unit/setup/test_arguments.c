@@ -178,6 +178,9 @@ static void test_mistakes_are_told_in_one_line(void **state)
 			cases[i].reason);
 		assert_null(strchr(why, '\n'));
 	}
+	expect_refused(&(struct arguments){.to = "host=db user=app",
+			       .presets = LIST("auth_ldap_options=ldapbindpasswd=x ")},
+		"auth_ldap_options = ...: a value does not begin or end with a blank");
 	expect_refused(&(struct arguments){.to = "host=db user=app", .presets = LIST("x")},
 		"a preset is NAME=VALUE");
 	expect_refused(
