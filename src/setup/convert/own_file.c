@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "setup/convert/own_file.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "config/entry.h"
 #include "config/ini.h"
@@ -155,12 +157,17 @@ static unsigned count_lines(const char *text, size_t length)
 	return lines;
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* The length of the value of `password =` or the like at the front; 0 if it is none. */
 static size_t secret_length(const char *at, const char *end, size_t *before)
 {
 	const char *start = at;
 
-	while (at < end && *at >= 'a' && *at <= 'z')
+	while (at < end && isalpha((unsigned char)*at))
 		at++;
 	while (at < end && (*at == ' ' || *at == '\t'))
 		at++;
@@ -178,25 +185,40 @@ static size_t secret_length(const char *at, const char *end, size_t *before)
 		while (at < end && (*at != quote || (at + 1 < end && at[1] == quote)))
 			at += *at == quote ? 2 : 1;
 		at += at < end;
+		/* A quote that was not doubled: where the value ends is not known. */
+		if (at < end && !is_blank(*at))
+			at = end;
 	} else {
-		while (at < end && *at != ' ' && *at != '\t' && *at != '\r')
+		while (at < end && !is_blank(*at))
 			at++;
 	}
 	return (size_t)(at - start);
 }
 
+/* The next `password` or the like, in a key that may be misspelt; NULL: none. */
+static const char *find_password(const char *at, const char *end)
+{
+	static const char word[] = "passw"; /* password, ldapbindpasswd */
+	const size_t length = strlen(word);
+
+	for (; (size_t)(end - at) >= length; at++) {
+		if (strncasecmp(at, word, length) == 0)
+			return at;
+	}
+	return NULL;
+}
+
 /* Write one line without its secrets. */
 static void write_masked(struct buffer *out, const char *at, const char *end)
 {
-	static const char word[] = "passw"; /* password, ldapbindpasswd */
 	const char *found;
 
-	while ((found = memmem(at, (size_t)(end - at), word, strlen(word))) != NULL) {
+	while ((found = find_password(at, end)) != NULL) {
 		size_t before = 0;
 		const size_t length = secret_length(found, end, &before);
 
 		if (length == 0)
-			before = strlen(word);
+			before = 1;
 		buffer_append(out, at, (size_t)(found - at) + before);
 		if (length > 0)
 			buffer_printf(out, "********");

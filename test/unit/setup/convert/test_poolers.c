@@ -388,6 +388,13 @@ static void test_passwords_are_masked(void **state)
 		NULL);
 	check_own("[databases]\na = password='x\n[pgbouncer]\n", true,
 		"[databases]\n; a = password=********\n[pgbouncer]\n", "2: not possible");
+	/* A mistake in the line shows nothing more. */
+	check_own("[databases]\na = password='it's me' host=h\nb = PASSWORD=x Passwd = y\n"
+		  "[pgbouncer]\n",
+		true,
+		"[databases]\n; a = password=********\n"
+		"; b = PASSWORD=******** Passwd = ********\n[pgbouncer]\n",
+		"2: not possible");
 	check_own("; password\n[pgbouncer]\n", true, "; password\n[pgbouncer]\n", NULL);
 }
 
