@@ -9,6 +9,7 @@
 
 /* --- findings ----------------------------------------------------------------------------- */
 
+/* Texts quote names of the file, which may have line ends. */
 enum { NAME_SHOWN = 64, TEXT_SHOWN = 512 };
 
 static bool is_listed(
@@ -40,9 +41,11 @@ static void list_format(struct conversion *conversion, const struct source_node 
 static void list_format(struct conversion *conversion, const struct source_node *node,
 	enum problem_severity severity, const char *format, va_list arguments)
 {
-	char text[TEXT_SHOWN], name[NAME_SHOWN], line[TEXT_SHOWN + NAME_SHOWN + 8];
+	char raw[TEXT_SHOWN], text[TEXT_SHOWN], name[NAME_SHOWN];
+	char line[TEXT_SHOWN + NAME_SHOWN + 8];
 
-	vsnprintf(text, sizeof(text), format, arguments);
+	vsnprintf(raw, sizeof(raw), format, arguments);
+	text_escape(text, sizeof(text), raw, strlen(raw));
 	if (!node->name) {
 		list(conversion, node, severity, text);
 		return;
@@ -79,6 +82,9 @@ const char *conversion_text(struct conversion *conversion, const char *format, .
 	int length;
 	char *text;
 
+	/* The conversion ends in vain: it takes no more time. */
+	if (conversion->failed)
+		return "";
 	va_start(arguments, format);
 	length = vasprintf(&text, format, arguments);
 	va_end(arguments);

@@ -462,6 +462,17 @@ static void convert_storages(struct conversion *conversion)
 
 /* --- logins ------------------------------------------------------------------------------- */
 
+/* Names are written as they are: one that may be in quotes has to be of the table. */
+static bool is_ldap_option(const char *name)
+{
+	for (size_t i = 0; i < facts.count; i++) {
+		if (rows[i].scope == LDAP && rows[i].value == FACT_PART &&
+			strcmp(rows[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Options of an LDAP endpoint as those of an HBA rule; NULL, with a finding, if not possible. */
 static const char *ldap_options(struct conversion *conversion, const struct source_node *route)
 {
@@ -475,8 +486,7 @@ static const char *ldap_options(struct conversion *conversion, const struct sour
 		return NULL;
 	}
 	for (const struct source_node *node = endpoint->first; node; node = node->next) {
-		if (!node->text || node->kind > SOURCE_STRING ||
-			strcmp(node->name, "ldapscope") == 0)
+		if (!node->text || node->kind > SOURCE_STRING || !is_ldap_option(node->name))
 			continue;
 		if (strpbrk(node->text, "\"\r\n")) {
 			conversion_lose(conversion, node, "not possible: it has quotes");
@@ -532,6 +542,15 @@ static enum auth_method method_of(
 	return AUTH_METHOD_REJECT;
 }
 
+/* Text in quotes may hold anything, and an address stands without quotes in the rules. */
+static bool is_address(const char *text)
+{
+	static const char bytes[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_./:";
+
+	return strpbrk(text, "./:") && text[strspn(text, bytes)] == '\0';
+}
+
 /* The kind of connections and the addresses behind the name of a user. */
 static void read_arguments(
 	struct conversion *conversion, const struct source_node *route, struct auth_rule *rule)
@@ -545,15 +564,16 @@ static void read_arguments(
 
 		while (i < sizeof(types) / sizeof(types[0]) && strcmp(types[i], text) != 0)
 			i++;
-		if (i < sizeof(types) / sizeof(types[0]))
+		if (i < sizeof(types) / sizeof(types[0])) {
 			rule->type = types[i];
-		else if (strcmp(text, "all") == 0 || strcmp(text, "default") == 0)
-			continue;
-		else if (strpbrk(text, "./:"))
+		} else if (is_address(text)) {
 			rule->address = text;
-		else
-			conversion_lose(
-				conversion, route, "%.40s is not known behind a user", text);
+		} else if (strcmp(text, "all") != 0 && strcmp(text, "default") != 0) {
+			/* It narrows the rule in a way that is not known: no client may come by it. */
+			conversion_lose(conversion, route,
+				"%.40s is not known behind a user: this user is refused", text);
+			rule->method = AUTH_METHOD_REJECT;
+		}
 	}
 	if (rule->address && !rule->type)
 		rule->type = "host";

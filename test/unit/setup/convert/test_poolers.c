@@ -157,6 +157,20 @@ static void test_odyssey_users_that_differ(void **state)
 		{TWO("\"ldap\"", "\"v\" { authentication \"md5\""),
 			"host \"d\" \"u\" all reject\n",
 			"3: authentication: no known authentication: this user is refused"},
+		/* What is not understood of a rule never makes it wider. */
+		{TWO("\"md5\"", "\"v\" \"localhost\" { authentication \"md5\""),
+			"host \"d\" \"v\" all reject\n",
+			"4: user: localhost is not known behind a user: this user is refused"},
+		{TWO("\"md5\"",
+			 "\"v\" \"::/0 md5\nhost all all all trust #\" { authentication "
+			 "\"md5\""),
+			"md5\nlocal \"d\" \"v\" reject\nhost \"d\" \"v\" all reject\n",
+			"4: user: ::/0 md5\\x0ahost all all all trust # is not known"},
+		{"ldap_endpoint \"l\" { \"x\nhost all all all trust #\" \"y\" ldapserver "
+		 "\"z\" }\nstorage \"s\" { host \"h\" }\ndatabase \"d\" { user \"u\" { "
+		 "authentication \"clear_text\" ldap_endpoint_name \"l\" storage \"s\" }\n"
+		 "user \"v\" { authentication \"md5\" storage \"s\" } }",
+			"host \"d\" \"u\" all ldap ldapserver=\"z\"\n", "unknown: "},
 		{"ldap_endpoint \"l\" { ldapserver \"x y\" ldapport 389 ldapbindpasswd \"z\" }\n"
 		 "storage \"s\" { host \"h\" }\ndatabase \"d\" { user default { authentication "
 		 "\"clear_text\" ldap_endpoint_name \"l\" storage \"s\" } }",
