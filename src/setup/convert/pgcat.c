@@ -559,10 +559,22 @@ static void set_defaults(struct conversion *conversion, const struct source_node
 		conversion_set(conversion, &nowhere, "listen_port", "5432");
 }
 
+/* The first of [pools.NAME]; what is in a list has no names, so no pool is in one. */
+static const struct source_node *first_pool(struct conversion *conversion)
+{
+	const struct source_node *pools = source_find(&conversion->source->root, "pools");
+
+	if (pools && pools->kind != SOURCE_TABLE) {
+		conversion_lose(conversion, pools, "a pool is a table, [pools.NAME]");
+		return NULL;
+	}
+	return pools ? pools->first : NULL;
+}
+
 bool pgcat_convert(struct conversion *conversion, const char *text, size_t length)
 {
 	const struct source_node *root = &conversion->source->root;
-	const struct source_node *pools;
+	const struct source_node *first;
 
 	if (!toml_read(conversion->source, conversion->file, text, length,
 		    draft_findings(conversion->draft)))
@@ -570,13 +582,11 @@ bool pgcat_convert(struct conversion *conversion, const char *text, size_t lengt
 	set_defaults(conversion, source_find(root, "general"));
 	facts_apply(conversion, &facts, ROOT, root, NULL);
 	convert_general(conversion, source_find(root, "general"));
-	pools = source_find(root, "pools");
-	for (const struct source_node *pool = pools ? pools->first : NULL; pool;
-		pool = pool->next)
+	first = first_pool(conversion);
+	for (const struct source_node *pool = first; pool; pool = pool->next)
 		convert_pool(conversion, pool);
 	routes_write(conversion);
-	for (const struct source_node *pool = pools ? pools->first : NULL; pool;
-		pool = pool->next)
+	for (const struct source_node *pool = first; pool; pool = pool->next)
 		convert_shards(conversion, pool);
 	auth_rules_write(conversion, true);
 	return true;

@@ -241,7 +241,10 @@ static void test_pgcat(void **state)
 		{"[general]\nserver_lifetime = 0\n", "server_lifetime = 3650d\n",
 			"2: server_lifetime"},
 		{"[pools.d]\n", NULL, "1: d: it has no servers"},
-		{"pools = 1\ngeneral = []\n", NULL, NULL},
+		{"pools = 1\ngeneral = []\n", "[pgbouncer]\n", "1: pools: a pool is a table"},
+		{"pools = [ {users = [{username = 'u'}]} ]\n", "[pgbouncer]\n",
+			"1: pools: a pool is a table"},
+		{"[[pools]]\nx = 1\n", "[pgbouncer]\n", "1: pools: a pool is a table"},
 	};
 
 	(void)state;
