@@ -250,11 +250,16 @@ static bool check_entry(
 	return good;
 }
 
-/* A name that has to be quoted cannot hold the quote, and a name is in one line. */
+/*
+ * A name that has to be quoted cannot hold the quote, and a name is in one line. Longer ones than
+ * any section takes are refused before they are looked up among all others.
+ */
 static bool check_name(const char *name, char *why, size_t size)
 {
 	if (name[0] == '\0')
 		return refuse(why, size, "a name is not empty");
+	if (strlen(name) > USER_NAME_LIMIT)
+		return refuse(why, size, "the name is too long");
 	if (strpbrk(name, "'\r\n"))
 		return refuse(why, size, "a name of an ini file has no quote and no line end");
 	return true;

@@ -328,3 +328,17 @@ def test_large_files_take_bounded_time_and_memory(conversion):
     done = conversion.run("large.toml", preexec_fn=limit)
     assert done.returncode in (1, 2), done.stderr[-300:]
     assert "and " in done.stderr
+
+
+def test_long_name_does_not_become_many_texts(conversion):
+    shards = ",".join(f'{i}={{servers=[["h",1,"p"]]}}' for i in range(8000))
+    users = '{0={username="u",password="p"}}'
+    conversion.write("long.toml", f'[pools]\n"{"a" * 1000000}" = {{ users = {users}, shards = {{{shards}}} }}\n')
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+        resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+
+    done = conversion.run("long.toml", "--from=pgcat", preexec_fn=limit)
+    assert done.returncode == 2, done.stderr[-300:]
+    assert "not possible as a database: the name is too long" in done.stderr

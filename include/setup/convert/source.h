@@ -4,8 +4,8 @@
  * with their places. What the names mean is not known here.
  *
  * All nodes and texts are owned by the source and valid until source_free(). They may hold
- * passwords: the memory is wiped. Numbers of nodes are limited, so that a hostile file takes
- * neither the memory nor the time of the process.
+ * passwords: the memory is wiped. The number of nodes and the memory are limited, so that a
+ * hostile file takes neither the memory nor the time of the process.
  */
 #ifndef PGUSHER_SETUP_CONVERT_SOURCE_H
 #define PGUSHER_SETUP_CONVERT_SOURCE_H
@@ -21,6 +21,8 @@ enum {
 	SOURCE_CHILDREN_MOST = 10000,
 	/* Size limit of one file, and of all files that it includes, in bytes. */
 	SOURCE_FILE_LIMIT = 4 * 1024 * 1024,
+	/* Of all nodes and texts, in bytes: long names may be parts of many texts. */
+	SOURCE_MEMORY_MOST = 256 * 1024 * 1024,
 	/* Nesting of values, and of blocks. */
 	SOURCE_DEPTH_MOST = 32,
 };
@@ -53,6 +55,7 @@ struct source {
 	struct source_node root; /* a table */
 	struct source_block *blocks;
 	size_t nodes;
+	size_t memory; /* of the blocks, in bytes */
 };
 
 /* Make an empty source. */
@@ -61,7 +64,7 @@ void source_init(struct source *source);
 /* Wipe and free all memory. */
 void source_free(struct source *source);
 
-/* Zeroed memory that lives as long as the source; NULL when out of memory. */
+/* Zeroed memory that lives as long as the source; NULL when out of memory, or at the limit. */
 void *source_take(struct source *source, size_t size);
 
 /* Copy bytes into a text of the source; NULL when out of memory. */

@@ -537,6 +537,9 @@ static void convert_shards(struct conversion *conversion, const struct source_no
 	for (const struct source_node *shard = shards ? shards->first : NULL; shard;
 		shard = shard->next)
 		facts_apply(conversion, &facts, SHARD, shard, NULL);
+	/* Its name may not be possible: names made of it are not either. */
+	if (!draft_has_entry(conversion->draft, DRAFT_DATABASES, pool->name))
+		return;
 	add_shards(conversion, pool);
 	if (is_on(pool, "query_parser_read_write_splitting"))
 		add_read_only(conversion, pool);

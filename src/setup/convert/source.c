@@ -21,10 +21,14 @@ struct source_block {
 
 static struct source_block *add_block(struct source *source, size_t size)
 {
-	struct source_block *block = calloc(1, sizeof(*block) + size);
+	struct source_block *block;
 
+	if (size > SOURCE_MEMORY_MOST - source->memory)
+		return NULL;
+	block = calloc(1, sizeof(*block) + size);
 	if (!block)
 		return NULL;
+	source->memory += size;
 	block->size = size;
 	block->next = source->blocks;
 	source->blocks = block;
