@@ -49,6 +49,9 @@ const char *address_host(const struct address *address, char out[ADDRESS_TEXT_SI
  */
 const char *address_text(const struct address *address, char out[ADDRESS_TEXT_SIZE]);
 
+/* Returns whether only this machine reaches it: a Unix socket, 127.0.0.0/8, ::1. */
+bool address_is_local(const struct address *address);
+
 /* Returns whether host and port are the same. The pid of a Unix socket does not count. */
 bool address_equal(const struct address *a, const struct address *b);
 

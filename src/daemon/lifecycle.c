@@ -14,6 +14,7 @@
 #include "daemon/takeover/handover.h"
 #include "daemon/takeover/takeover.h"
 #include "daemon/version.h"
+#include "net/address.h"
 #include "net/tls_context.h"
 #include "session/auth/external_auth.h"
 #include "session/link/derivation.h"
@@ -117,6 +118,27 @@ static void keep_listeners(struct daemon *daemon)
 	systemd_close_kept(&daemon->passed);
 }
 
+/*
+ * Without a password in --to all clients are let in: then the sockets of another process have to be
+ * as local as those of --listen.
+ */
+static bool may_use(
+	const struct daemon *daemon, const struct listen_socket *passed, unsigned count)
+{
+	const struct settings *settings = daemon->registry.process->settings;
+	const bool all_come_in = daemon->options->to && settings->auth_type == AUTH_TYPE_ANY;
+
+	for (unsigned i = 0; all_come_in && i < count; i++) {
+		const struct address address = address_local(passed[i].fd);
+
+		if (!address_is_local(&address))
+			return refuse(
+				"--to without a password: a socket that was passed is open "
+				"to other machines");
+	}
+	return true;
+}
+
 static bool listen_all(struct daemon *daemon)
 {
 	const struct settings *settings = daemon->registry.process->settings;
@@ -142,6 +164,8 @@ static bool listen_all(struct daemon *daemon)
 	};
 	char why[512];
 
+	if (!may_use(daemon, passed, passed_count))
+		return false;
 	daemon->registry.process->listeners = &daemon->listeners;
 	if (!listeners_open(&daemon->listeners, &daemon->loop, &options, client_accept,
 		    &daemon->registry, why, sizeof(why)))

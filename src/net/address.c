@@ -103,6 +103,23 @@ const char *address_text(const struct address *address, char out[ADDRESS_TEXT_SI
 	return out;
 }
 
+bool address_is_local(const struct address *address)
+{
+	struct in6_addr six;
+
+	switch (address->family) {
+	case AF_UNIX:
+		return true;
+	case AF_INET:
+		return address->bytes[0] == 127;
+	case AF_INET6:
+		memcpy(&six, address->bytes, sizeof(six));
+		return IN6_IS_ADDR_LOOPBACK(&six);
+	default:
+		return false;
+	}
+}
+
 bool address_equal(const struct address *a, const struct address *b)
 {
 	if (a->family != b->family || a->port != b->port)

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from support import proxy_headers
 from support.clients.metrics_page import ask
 from support.clients.raw import Closed, RawClient
-from support.process import HOST, drop_folder, free_port, make_folder, run, wait_until
+from support.process import HOST, drop_folder, free_port, make_folder, run, service_user, wait_until
 from support.servers.pooler import binary
 
 ETC = os.path.join(os.path.dirname(__file__), "..", "..", "etc")
@@ -248,6 +249,26 @@ def test_passed_sockets_replace_all_own_listeners(new_pooler, passed, tmp_path):
     pooler.signal(signal.SIGQUIT)
     assert pooler.wait_exit() == 0
     assert os.path.exists(path)  # it belongs to the manager
+
+
+@pytest.mark.parametrize("address, works", [("0.0.0.0", False), (HOST, True)])
+def test_passed_sockets_that_others_reach_need_a_password(new_pooler, passed, tmp_path, address, works):
+    pooler = new_pooler(start=False)
+    tcp = passed.add(socket.socket(), (address, 0))
+    fd = tcp.fileno()
+    user = ["-u", service_user().pw_name] if service_user() else []
+    command = [
+        "/bin/bash", "-c", f'exec env LISTEN_PID=$$ LISTEN_FDS=1 "$@" 3<&{fd}', "sh",
+        binary(), *user, "--listen", str(pooler.port), "--to", f"host={HOST} port=1 user=app"]
+    log = tmp_path / "log"
+    with open(log, "w") as file, \
+            subprocess.Popen(command, pass_fds=[fd], stdout=file, stderr=file) as process:
+        try:
+            wait_until(lambda: process.poll() is not None or "process up" in log.read_text())
+            refusal = "--to without a password: a socket that was passed is open to other machines"
+            assert (process.poll(), refusal in log.read_text()) == ((None, False) if works else (1, True))
+        finally:
+            process.kill()
 
 
 def test_a_client_that_connects_between_two_processes_is_served_by_the_second(new_pooler, passed):
