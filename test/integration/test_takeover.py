@@ -859,13 +859,13 @@ def test_keys_come_from_pgbouncer_too(make, cluster):
     assert client.value("SELECT pg_backend_pid()") != first
 
 
-def fail_to_take_over(pooler):
+def fail_to_take_over(pooler, more=""):
     """A new process that has everything, and then finds that it cannot run in the background."""
     old = pooler.process
     pooler.close_console()
     pooler.allow("daemon needs pidfile")
     good = pooler.config_text()
-    pooler.write("pgusher.ini", good + "\npidfile =\n")
+    pooler.write("pgusher.ini", good + f"\npidfile =\n{more}\n")
     pooler.spawn("-R", "-d")
     assert pooler.process.wait(10) == 1
     assert pooler.lines("SHOW FDS finished")
@@ -883,18 +883,48 @@ def test_old_pgbouncer_continues_when_the_new_process_fails(make):
     pooler.process.wait()
 
 
+def pool_size_of(pooler):
+    (row,) = pooler.show("CONFIG", key="default_pool_size")
+    return row["value"]
+
+
 @needs_pgbouncer
-def test_old_pgbouncer_gets_its_pool_size_back_when_the_new_process_fails(make):
+@pytest.mark.parametrize("new_size", ["1", "5", "auto"])
+def test_old_pgbouncer_gets_its_pool_size_back_when_the_new_process_fails(make, new_size):
     pooler = make({"default_pool_size": 1}, program=PGBOUNCER)
     holder = pooler.client()
     holder.query("BEGIN")
     waiting = pooler.client()
     waiting.send(wire.query("SELECT 'waited'"))
     wait_until(lambda: pooler.pool()["cl_waiting"])
-    fail_to_take_over(pooler)
+    fail_to_take_over(pooler, f"default_pool_size = {new_size}")
     assert waiting.result().value == "waited"
-    (row,) = pooler.show("CONFIG", key="default_pool_size")
-    assert row["value"] == "1"
+    assert pool_size_of(pooler) == "1"
+    pooler.process.kill()
+    pooler.process.wait()
+
+
+@needs_pgbouncer
+@pytest.mark.parametrize("size, while_waiting", [("1", "2"), ("0", "0")])
+def test_old_pgbouncer_gets_its_pool_size_back_after_a_signal(make, size, while_waiting):
+    # The server that one more client waits for is not to be had.
+    pooler = make({"default_pool_size": size, "max_db_connections": 1}, program=PGBOUNCER)
+    holder = pooler.client()
+    holder.query("BEGIN")
+    waiting = pooler.client()
+    waiting.send(wire.query("SELECT 'waited'"))
+    wait_until(lambda: pooler.pool()["cl_waiting"])
+    old = pooler.process
+    pooler.allow("takeover was in progress, going down immediately")
+    pooler.spawn("-R")
+    wait_until(lambda: pooler.lines("takeover_init: launching connection"))
+    wait_until(lambda: pool_size_of(pooler) == while_waiting)
+    pooler.process.terminate()
+    assert pooler.process.wait(10) == 1
+    pooler.process = old
+    assert pool_size_of(pooler) == size
+    holder.query("COMMIT")
+    assert waiting.result().value == "waited"
     pooler.process.kill()
     pooler.process.wait()
 

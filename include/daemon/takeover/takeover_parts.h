@@ -18,15 +18,18 @@ struct takeover_item {
 	int fd; /* -1: it has none, or the descriptor has been handed on */
 };
 
+/* Returns false, with the reason, if the row is not as it should be. */
+typedef bool takeover_row_function(struct takeover *takeover, const struct frame *frame);
+
 struct takeover {
 	int socket;
 	bool timed_out; /* the old process did not answer in time */
 	bool is_pgusher; /* the old process: items are records, else rows of SHOW FDS */
-	bool counts_waiting; /* rows are those of SHOW POOLS, for `waiting`, and no items */
-	unsigned long long waiting; /* clients of the old process that wait for a server */
-	unsigned long long
-		room; /* for servers in each of its pools, as set; 0: as configured */
-	int configured_room; /* default_pool_size of the configuration */
+	/* Takes a row of a SHOW, which is no item then; NULL: rows are items. */
+	takeover_row_function *take_row;
+	unsigned long long waiting; /* clients of an old PgBouncer that wait for a server */
+	/* Its default_pool_size, as it was and as it was set; 0: no limit, or not set. */
+	unsigned long long room_before, room;
 	uint8_t item_type; /* the type of messages that are items now; 0: none are */
 	struct buffer input; /* received and not yet parsed; with all below, secret */
 	struct buffer messages; /* messages of the items */
@@ -46,6 +49,9 @@ struct takeover {
  * the process being killed at once. The loop replaces these handlers later.
  */
 void takeover_watch_signals(void);
+
+/* Forget a signal that came: the calls that follow are to undo something. */
+void takeover_forget_signal(void);
 
 /* Set the text of the error; after a signal, that of an interruption. Always returns false. */
 bool takeover_fail(struct takeover *takeover, const char *why);

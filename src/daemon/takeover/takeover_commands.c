@@ -10,6 +10,7 @@
 #include "session/takeover/inventory.h"
 #include "wire/message.h"
 #include "wire/report.h"
+#include "wire/row.h"
 #include "wire/startup.h"
 
 enum {
@@ -20,8 +21,11 @@ enum {
 	QUEUE_PAUSE_USEC = 10000,
 	/* Servers that a pool of a PgBouncer gets besides: others use PostgreSQL too. */
 	ROOM_MOST = 50,
-	/* Column of SHOW POOLS that counts them, in all versions. */
+	/* Column of SHOW POOLS that counts them, and columns of SHOW CONFIG, in all versions. */
 	CL_WAITING = 3,
+	CONFIG_KEY = 0,
+	CONFIG_VALUE = 1,
+	ROW_COLUMNS = CL_WAITING + 1,
 };
 
 static bool keep_item(struct takeover *takeover, const struct frame *frame, bool has_descriptor)
@@ -56,29 +60,47 @@ static bool take_item(struct takeover *takeover, const struct frame *frame)
 			comes_with_descriptor(takeover->input.data[FRAME_HEADER_SIZE]));
 }
 
-/* A row of SHOW POOLS, whose columns are texts. */
+/* A column of a row, as a text that may be cut. Returns false if there is none. */
+static bool read_column(const struct takeover *takeover, const struct frame *frame, int wanted,
+	char *out, size_t size)
+{
+	struct row_value values[ROW_COLUMNS] = {0};
+	const int columns = row_read(
+		frame_body(takeover->input.data), frame_body_size(frame), values, ROW_COLUMNS);
+
+	if (columns <= wanted)
+		return false;
+	snprintf(out, size, "%.*s",
+		values[wanted].length < size ? (int)values[wanted].length : 0,
+		values[wanted].data ? (const char *)values[wanted].data : "");
+	return true;
+}
+
+/* A row of SHOW POOLS. */
 static bool count_waiting(struct takeover *takeover, const struct frame *frame)
 {
-	struct reader reader;
 	char text[32];
 	long long waiting;
 
-	reader_init(&reader, frame_body(takeover->input.data), frame_body_size(frame));
-	if (reader_int16(&reader) <= CL_WAITING)
+	if (!read_column(takeover, frame, CL_WAITING, text, sizeof(text)))
 		return takeover_fail(takeover, "the old process speaks another protocol");
-	for (int column = 0; column <= CL_WAITING && !reader.failed; column++) {
-		const int length = reader_int32(&reader);
-		const uint8_t *value = reader_bytes(&reader, length > 0 ? (size_t)length : 0);
+	if (text_to_integer(text, &waiting) && waiting > 0)
+		takeover->waiting += (unsigned long long)waiting;
+	return true;
+}
 
-		if (column < CL_WAITING || !value)
-			continue;
-		snprintf(text, sizeof(text), "%.*s", length > 0 ? length : 0,
-			(const char *)value);
-		if (text_to_integer(text, &waiting) && waiting > 0)
-			takeover->waiting += (unsigned long long)waiting;
-	}
-	return !reader.failed ||
-		takeover_fail(takeover, "the old process speaks another protocol");
+/* A row of SHOW CONFIG. */
+static bool find_room(struct takeover *takeover, const struct frame *frame)
+{
+	char key[64], text[32];
+	long long room;
+
+	if (!read_column(takeover, frame, CONFIG_KEY, key, sizeof(key)) ||
+		!read_column(takeover, frame, CONFIG_VALUE, text, sizeof(text)))
+		return takeover_fail(takeover, "the old process speaks another protocol");
+	if (strcmp(key, "default_pool_size") == 0 && text_to_integer(text, &room) && room > 0)
+		takeover->room_before = (unsigned long long)room;
+	return true;
 }
 
 /* An ErrorResponse: UNKNOWN if the old process does not have the command, else FAILED. */
@@ -120,8 +142,8 @@ static enum takeover_answer read_answer(struct takeover *takeover)
 			break;
 		case PQ_COPY_DATA:
 		case PQ_DATA_ROW:
-			good = takeover->counts_waiting ? count_waiting(takeover, &frame)
-							: take_item(takeover, &frame);
+			good = (takeover->take_row ? takeover->take_row : take_item)(
+				takeover, &frame);
 			break;
 		case PQ_AUTHENTICATION:
 			good = is_authenticated(&takeover->input, &frame);
@@ -204,6 +226,17 @@ static bool log_in(struct takeover *takeover)
 	return takeover_fail(takeover, "takeover: login failed");
 }
 
+static bool ask_rows(
+	struct takeover *takeover, const char *sql, takeover_row_function *take_row)
+{
+	enum takeover_answer answer;
+
+	takeover->take_row = take_row;
+	answer = takeover_ask(takeover, sql);
+	takeover->take_row = NULL;
+	return answer == TAKEOVER_ANSWER_DONE;
+}
+
 /* Give each pool of an old PgBouncer room for this many servers. */
 static bool make_room(struct takeover *takeover, unsigned long long room)
 {
@@ -214,11 +247,14 @@ static bool make_room(struct takeover *takeover, unsigned long long room)
 	return takeover_ask(takeover, sql) == TAKEOVER_ANSWER_DONE;
 }
 
-/* What the pools need for the clients that wait now. */
-static unsigned long long room_wanted(const struct takeover *takeover)
+/* Without a limit of its pools clients wait for other reasons. */
+static bool make_room_for_waiting(struct takeover *takeover)
 {
-	return takeover->configured_room +
+	const unsigned long long room = takeover->room_before +
 		(takeover->waiting < ROOM_MOST ? takeover->waiting : ROOM_MOST);
+
+	return takeover->room_before == 0 || room <= takeover->room ||
+		make_room(takeover, room);
 }
 
 /*
@@ -228,19 +264,16 @@ static unsigned long long room_wanted(const struct takeover *takeover)
  */
 static bool serve_waiting(struct takeover *takeover)
 {
+	/* Its own value: that of the new configuration may be another one, or `auto`. */
+	if (!ask_rows(takeover, "SHOW CONFIG;", find_room))
+		return false;
 	for (int tries = 0; tries < QUEUE_TRIES; tries++) {
-		enum takeover_answer answer;
-
 		takeover->waiting = 0;
-		takeover->counts_waiting = true;
-		answer = takeover_ask(takeover, "SHOW POOLS;");
-		takeover->counts_waiting = false;
-		if (answer != TAKEOVER_ANSWER_DONE)
+		if (!ask_rows(takeover, "SHOW POOLS;", count_waiting))
 			return false;
 		if (takeover->waiting == 0)
 			return true;
-		if (room_wanted(takeover) > takeover->room &&
-			!make_room(takeover, room_wanted(takeover)))
+		if (!make_room_for_waiting(takeover))
 			return false;
 		usleep(QUEUE_PAUSE_USEC);
 	}
@@ -258,8 +291,9 @@ void takeover_undo(struct takeover *takeover)
 		return;
 	takeover->why = ignored;
 	takeover->why_size = sizeof(ignored);
+	takeover_forget_signal();
 	takeover_set_timeout(takeover, USEC_PER_SEC);
-	make_room(takeover, (unsigned)takeover->configured_room);
+	make_room(takeover, takeover->room_before);
 }
 
 static bool ask_pgbouncer(struct takeover *takeover)
@@ -283,7 +317,6 @@ bool takeover_receive_all(struct takeover *takeover, const struct settings *sett
 	char sql[32];
 
 	log_write(LEVEL_LOG, "takeover_init: launching connection");
-	takeover->configured_room = settings->default_pool_size;
 	if (!open_socket(takeover, settings) || !log_in(takeover))
 		return false;
 	/*

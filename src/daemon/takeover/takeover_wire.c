@@ -33,6 +33,11 @@ void takeover_watch_signals(void)
 	sigaction(SIGINT, &action, NULL);
 }
 
+void takeover_forget_signal(void)
+{
+	interrupted = 0;
+}
+
 bool takeover_fail(struct takeover *takeover, const char *why)
 {
 	snprintf(takeover->why, takeover->why_size, "%s",
