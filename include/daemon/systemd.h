@@ -51,11 +51,14 @@ void systemd_forget_sockets(void);
 /* Close the kept sockets that were not used. */
 void systemd_close_kept(struct systemd_sockets *sockets);
 
+/* Can this process notify a service manager? Without NotifyAccess=all an ExecReload cannot. */
+bool systemd_can_notify(void);
+
 /*
- * Tell the manager that another process is the main process of the service from now on. Needs
- * NotifyAccess=all in the unit.
+ * Tell the manager that another process is the main process of the service from now on. Returns
+ * false if it was not told.
  */
-void systemd_main_process(pid_t process);
+bool systemd_main_process(pid_t process);
 
 /* Notify nothing any more: another process of the service does. */
 void systemd_end(void);

@@ -8,6 +8,8 @@
 #ifndef PGUSHER_MODEL_PROCESS_H
 #define PGUSHER_MODEL_PROCESS_H
 
+#include <sys/types.h>
+
 #include "base/handles.h"
 #include "base/random.h"
 #include "config/snapshot.h"
@@ -87,6 +89,7 @@ struct process {
 	enum shutdown_mode shutdown;
 	enum drain_stage drain;
 	usec_t operation_at, shutdown_at; /* when these two last changed */
+	pid_t old_process; /* it was taken over from that one; 0: none, or not known */
 	usec_t watchdog; /* time of the service manager's watchdog (daemon/systemd); 0: none */
 	uint64_t last_id; /* of links, for SHOW */
 	struct handles handles; /* of the objects that a SHOW names */

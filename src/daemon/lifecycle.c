@@ -235,6 +235,18 @@ static void watch_files(struct daemon *daemon)
 }
 
 /*
+ * Another service may listen on this Unix socket, if the options or the configuration of a reload
+ * are not those of the start. Earlier versions do not tell which process they are.
+ */
+static bool is_from_main_process(const struct daemon *daemon)
+{
+	const pid_t expected = daemon->options->main_process;
+	const pid_t found = daemon->process.old_process;
+
+	return expected == 0 || found == 0 || found == expected;
+}
+
+/*
  * All parts are made. From the commit on the connections belong to this process, so later
  * errors must not end it.
  */
@@ -245,9 +257,12 @@ static bool finish_takeover(struct daemon *daemon)
 
 	if (!takeover_adopt(takeover, &daemon->registry))
 		return refuse("cannot rebuild what the old process had");
+	if (!is_from_main_process(daemon))
+		return refuse(
+			"the process at the Unix socket is not the one to take over from");
 	/* Before the old process can end: the manager would take that for the service's end. */
-	if (daemon->options->main_process > 0)
-		systemd_main_process(getpid());
+	if (daemon->options->main_process > 0 && !systemd_main_process(getpid()))
+		return refuse("cannot tell the service manager of the new process");
 	if (!takeover_commit(takeover, why, sizeof(why))) {
 		if (daemon->options->main_process > 0)
 			systemd_main_process(daemon->options->main_process);

@@ -11,6 +11,7 @@
 
 #include "config/snapshot.h"
 #include "daemon/check.h"
+#include "daemon/systemd.h"
 
 /* In the successor: the end of the pipe on which the command waits; -1: there is none. */
 static int waiting_command = -1;
@@ -56,6 +57,22 @@ static bool has_socket(const struct options *options)
 	snapshot_unref(config);
 	problems_free(&problems);
 	return has;
+}
+
+/* Prints why not. */
+static bool can_take_over(const struct options *options)
+{
+	const char *why = NULL;
+
+	if (!has_socket(options))
+		why = "without unix_socket_dir the new program cannot take over";
+	else if (!systemd_can_notify())
+		/* It would take the end of the old process for that of the service. */
+		why = "the new program cannot tell the service manager that it takes over: "
+		      "is NotifyAccess=all in the unit?";
+	if (why)
+		fprintf(stderr, "%s: %s; restart the service\n", options->program, why);
+	return !why;
 }
 
 /*
@@ -114,12 +131,7 @@ enum service_reload service_reload(struct options *options)
 		return fail(options, "the configuration has mistakes: nothing was changed", 0);
 	if (runs_this_program(options))
 		return send_hangup(options);
-	if (has_socket(options))
-		return start_successor(options);
-	fprintf(stderr,
-		"%s: without unix_socket_dir the new program cannot take over: restart the service\n",
-		options->program);
-	return send_hangup(options);
+	return can_take_over(options) ? start_successor(options) : send_hangup(options);
 }
 
 void service_reload_succeeded(void)

@@ -226,12 +226,17 @@ static void notify(const char *state)
 	(void)send_state(state);
 }
 
-void systemd_main_process(pid_t process)
+bool systemd_can_notify(void)
+{
+	return systemd_is_built() && getenv("NOTIFY_SOCKET");
+}
+
+bool systemd_main_process(pid_t process)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), "MAINPID=%d", (int)process);
-	notify(text);
+	return send_state(text);
 }
 
 void systemd_end(void)

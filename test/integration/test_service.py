@@ -259,6 +259,52 @@ def test_without_a_unix_socket_a_reload_after_an_upgrade_only_reloads(service):
     assert service.pid() == before
 
 
+@pytest.fixture
+def drop_in(service):
+    """Add lines to [Service] of pgusher.service, until the end of the test."""
+    place = f"{UNITS}/pgusher.service.d/test.conf"
+
+    def add(lines):
+        service.manager.place(place, f"[Service]\n{lines}\n")
+        service.systemctl("daemon-reload", unit="--quiet")
+
+    yield add
+    service.manager.run("rm", "-f", place)
+    service.systemctl("daemon-reload", unit="--quiet")
+
+
+def test_a_new_program_that_cannot_notify_does_not_take_over(service, drop_in):
+    drop_in("NotifyAccess=main")
+    service.systemctl("restart")
+    before = service.pid()
+    client = service.client()
+    service.configure(configuration(query_wait_timeout=79))
+    service.upgrade()
+    service.systemctl("reload")
+    assert "NotifyAccess=all" in service.journal()
+    wait_until(lambda: service.setting("query_wait_timeout") == "79")
+    assert service.pid() == before and client.value("SELECT 1") == "1"
+
+
+def test_a_new_program_does_not_take_over_from_another_service(service, drop_in):
+    service.systemctl("stop")
+    service.configure(configuration(so_reuseport=1))
+    reload = f"/usr/bin/pgusher --reload=${{MAINPID}} --preset=unix_socket_dir=/run/pgusher/1 {CONFIG}"
+    drop_in(f"ExecReload=\nExecReload={reload}")
+    other = "pgusher@1.service"
+    for _ in range(2):
+        for unit in (other, "pgusher.service"):
+            service.systemctl("start", unit=unit)
+        before = service.pid(), service.pid(other)
+        service.upgrade()
+        assert service.systemctl("reload", check=False).returncode != 0
+        assert "the process at the Unix socket is not the one to take over from" in service.journal()
+        assert (service.pid(), service.pid(other)) == before
+        assert service.client().value("SELECT 1") == "1"
+        # Once more with a process that has taken over itself.
+        service.systemctl("reload", unit=other)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "/run/pgusher"])
 def test_clients_wait_while_a_crashed_process_is_replaced(service, host):
     for round in range(3):

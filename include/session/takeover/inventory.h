@@ -55,6 +55,7 @@ enum inventory_tag {
 	INVENTORY_WATCHDOG = 28, /* of the service manager; see process.watchdog */
 	INVENTORY_MANAGERS = 27, /* of a listener: enum inventory_managers */
 	INVENTORY_AUTO_SIZE = 29, /* of a pool: its size, if that is computed */
+	INVENTORY_PROCESS_ID = 30, /* as getpid() returns it */
 	INVENTORY_CLIENT_LOGINS = 24, /* three numbers, as the totals of INVENTORY_STATS */
 };
 

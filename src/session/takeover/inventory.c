@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/takeover/inventory.h"
 
+#include <unistd.h>
+
 #include "net/listener.h"
 #include "session/notify/listening_takeover.h"
 #include "session/takeover/count_record.h"
@@ -102,6 +104,7 @@ static void write_process(struct inventory *inventory)
 	tagged_number(out, INVENTORY_LAST_STATEMENT_ID, registry->statements.last_id);
 	if (registry->process->settings->peer_id == 0)
 		tagged_number(out, INVENTORY_PEER_ID, process_peer_id(registry->process));
+	tagged_number(out, INVENTORY_PROCESS_ID, (uint64_t)getpid());
 	tagged_number(out, INVENTORY_WATCHDOG, (uint64_t)registry->process->watchdog);
 	tagged_number(out, INVENTORY_PAUSED, registry->process->operation == OPERATION_PAUSED);
 	tagged_number(
