@@ -73,7 +73,15 @@ bool listeners_take_passed(
 int listener_take_kept_tcp(const struct listen_options *options, const struct sockaddr *at);
 
 /*
- * The same for the Unix socket of this path. There must be a file at the path that leads to that
+ * End the kept sockets that keep one from listening on this address, which has been tried: since an
+ * address for all stands against one of them, they cannot be used as well. Returns whether there
+ * were any.
+ */
+bool listener_end_kept_in_the_way(
+	const struct listen_options *options, const struct sockaddr *at, socklen_t length);
+
+/*
+ * The same as listener_take_kept_tcp() for the Unix socket of this path. There must be a file at the path that leads to that
  * very socket: clients do not reach one without a file, or whose file another process replaced.
  */
 int listener_take_kept_unix(const struct listen_options *options, const char *path);

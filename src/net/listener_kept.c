@@ -2,21 +2,34 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "net/listener_parts.h"
 
+/* Do both names lead to one file, as by a symbolic link to its folder? */
+static bool is_same_file(const struct sockaddr_un *a, const struct sockaddr_un *b)
+{
+	struct stat one, other;
+
+	return a->sun_path[0] != '\0' && b->sun_path[0] != '\0' &&
+		stat(a->sun_path, &one) == 0 && stat(b->sun_path, &other) == 0 &&
+		one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 static bool has_path(int fd, const char *path)
 {
-	struct sockaddr_un expected, found = {.sun_family = AF_UNSPEC};
+	struct sockaddr_un expected = {0}, found = {.sun_family = AF_UNSPEC};
 	const socklen_t expected_length = address_unix(&expected, path);
 	socklen_t length = sizeof(found);
 
-	return listener_family(fd) == AF_UNIX &&
-		getsockname(fd, (struct sockaddr *)&found, &length) == 0 &&
-		length == expected_length && memcmp(&found, &expected, length) == 0;
+	if (listener_family(fd) != AF_UNIX ||
+		getsockname(fd, (struct sockaddr *)&found, &length) != 0)
+		return false;
+	return (length == expected_length && memcmp(&found, &expected, length) == 0) ||
+		is_same_file(&found, &expected);
 }
 
 static bool has_address(int fd, const struct sockaddr *at)
@@ -30,6 +43,25 @@ static bool has_address(int fd, const struct sockaddr *at)
 		family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 	found = address_local(fd);
 	return address_equal(&expected, &found);
+}
+
+static bool is_any(const struct address *address)
+{
+	static const uint8_t any[sizeof(address->bytes)];
+
+	return memcmp(address->bytes, any, sizeof(any)) == 0;
+}
+
+/* Of two addresses of one family with the same port only one can be used, if one is for all. */
+static bool is_in_the_way(int fd, const struct sockaddr *at, socklen_t length)
+{
+	const struct address wanted = address_of(at, length);
+	struct address found;
+
+	if (listener_family(fd) != at->sa_family)
+		return false;
+	found = address_local(fd);
+	return found.port == wanted.port && (is_any(&found) || is_any(&wanted));
 }
 
 /* Take over the entry. Returns its descriptor, or -1 if it cannot be used. */
@@ -52,6 +84,23 @@ int listener_take_kept_tcp(const struct listen_options *options, const struct so
 			return take(&options->kept[i]);
 	}
 	return -1;
+}
+
+bool listener_end_kept_in_the_way(
+	const struct listen_options *options, const struct sockaddr *at, socklen_t length)
+{
+	bool ended = false;
+
+	for (unsigned i = 0; i < options->kept_count; i++) {
+		if (options->kept[i] < 0 || !is_in_the_way(options->kept[i], at, length))
+			continue;
+		/* The manager has a copy, so that close() alone would not end it. */
+		shutdown(options->kept[i], SHUT_RDWR);
+		close(options->kept[i]);
+		options->kept[i] = -1;
+		ended = true;
+	}
+	return ended;
 }
 
 /* Of a listening socket: the process that called listen(). */

@@ -87,6 +87,9 @@ static bool open_tcp(
 		return open_kept(set, kept, options);
 	fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	failed = fd < 0 ? "socket()" : prepare_tcp(fd, at, options);
+	if (failed && fd >= 0 && errno == EADDRINUSE &&
+		listener_end_kept_in_the_way(options, at->ai_addr, at->ai_addrlen))
+		failed = prepare_tcp(fd, at, options);
 	if (!failed) {
 		listener = listener_new(set, fd);
 		if (listener) {

@@ -630,6 +630,58 @@ static void test_kept_sockets_of_other_addresses_are_left(void **state)
 	close(kept[0]);
 }
 
+/* It would keep the port of the new address, and so each next process from its start. */
+static void test_kept_socket_in_the_way_of_another_address_is_ended(void **state)
+{
+	static const char *const addresses[] = {"127.0.0.1", "*", "127.0.0.1", "0.0.0.0"};
+	struct listen_options options = tcp_on("127.0.0.3");
+
+	(void)state;
+	assert_true(open_with(&options));
+	options.port = listeners_next(&set, NULL)->address.port;
+	listeners_close_all(&set, true);
+	for (unsigned i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+		int kept[4], held[4], client;
+
+		options.kept_count = crash(&options, kept);
+		for (unsigned k = 0; k < options.kept_count; k++)
+			held[k] = dup(kept[k]); /* as the manager does */
+		options.kept = kept;
+		options.addresses = addresses[i];
+		assert_true(open_with(&options));
+		client = connect_tcp(listeners_next(&set, NULL));
+		assert_true(client >= 0);
+		close(client);
+		listeners_close_all(&set, true);
+		for (unsigned k = 0; k < options.kept_count; k++) {
+			close(held[k]);
+			if (kept[k] >= 0)
+				close(kept[k]);
+		}
+		options.kept_count = 0;
+	}
+}
+
+static void test_kept_socket_is_known_by_another_name_of_its_folder(void **state)
+{
+	struct listen_options options = unix_in(folder);
+	char link[128];
+	int kept[4];
+
+	(void)state;
+	options.kept_count = crash(&options, kept);
+	options.kept = kept;
+	snprintf(link, sizeof(link), "%s/link", folder);
+	assert_int_equal(symlink(folder, link), 0);
+	assert_false(listener_unix_is_in_use(link, options.port, kept, options.kept_count));
+	options.unix_dir = link;
+	assert_true(open_with(&options));
+	assert_int_equal(kept[0], -1);
+	listeners_close_all(&set, true);
+	assert_int_equal(unlink(link), 0);
+	assert_false(listener_unix_is_in_use(folder, options.port, NULL, 0));
+}
+
 /* Clients reach the socket that has the file, so the kept one is of no use. */
 static void test_kept_socket_without_its_file_is_left(void **state)
 {
@@ -915,6 +967,8 @@ int main(void)
 		TEST(test_socket_file_of_another_process_is_not_removed),
 		TEST(test_clients_wait_in_kept_sockets),
 		TEST(test_kept_sockets_of_other_addresses_are_left),
+		TEST(test_kept_socket_in_the_way_of_another_address_is_ended),
+		TEST(test_kept_socket_is_known_by_another_name_of_its_folder),
 		TEST(test_kept_socket_without_its_file_is_left),
 		TEST(test_path_that_another_process_has_replaced_is_in_use),
 		TEST(test_no_address_to_listen_on_is_fatal),
