@@ -68,6 +68,11 @@ dpkg -i /srv/pgusher_*.deb
 bench_begin
 cd /srv
 . /srv/without-systemd.sh
+# The new process writes the file when the old one has removed it.
+for try in $(seq 50); do
+	[ ! -s /run/postgresql/pgbouncer.pid ] || break
+	sleep 0.1
+done
 [ "$(cat /run/postgresql/pgbouncer.pid)" != "$old" ]
 /etc/init.d/pgusher restart
 bench_end
