@@ -12,7 +12,7 @@ import threading
 import psycopg
 import pytest
 from support import wire
-from support.clients.metrics_page import scrape
+from support.clients.metrics_page import scrape_in_time
 from support.clients.raw import Closed, RawClient, ServerError
 from support.process import HOST, as_service, free_port, run, stays, wait_until
 from support.servers.certificates import Authority
@@ -291,16 +291,6 @@ def counters_of(page):
         for (name, labels), value in page.values.items()
         if name in (family, f"{family}_total", f"{family}_bucket", f"{family}_sum", f"{family}_count")
     }
-
-
-def scrape_in_time(port):
-    """The old process has closed the port, and the new one opens it a moment later."""
-
-    def try_it():
-        with contextlib.suppress(ConnectionRefusedError):
-            return scrape(port)
-
-    return wait_until(try_it)
 
 
 def test_times_and_error_counters_continue(make):

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from support import wire
-from support.clients.metrics_page import scrape
+from support.clients.metrics_page import scrape_in_time
 from support.process import free_port, own, service_user, wait_until
 
 WELCOME = wire.message("R", struct.pack("!I", 0)) + wire.message("Z", b"I")
@@ -254,5 +254,5 @@ def test_the_reason_to_close_a_server_is_kept(make):
     pooler.take_over()
     client.query("COMMIT")
     pooler.wait_pool(sv_idle=0, sv_active=0)
-    count = scrape(metrics).value("pgusher_server_closed_total", reason="reconnect", database="main")
+    count = scrape_in_time(metrics).value("pgusher_server_closed_total", reason="reconnect", database="main")
     assert count == 1

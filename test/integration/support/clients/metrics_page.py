@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: ISC
 """Requests to the metrics endpoint. Prometheus' own parser reads the answers."""
 
+import contextlib
 import http.client
 
-from support.process import HOST
+from support.process import HOST, wait_until
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -80,3 +81,13 @@ def scrape(port, is_open=False):
     answer = ask(port, Accept=OPEN_METRICS if is_open else "*/*")
     assert answer.status == 200, answer.text
     return Page(answer.text, is_open)
+
+
+def scrape_in_time(port):
+    """After a takeover: the old process closes the port, and the new one opens it a moment later."""
+
+    def try_it():
+        with contextlib.suppress(ConnectionRefusedError):
+            return scrape(port)
+
+    return wait_until(try_it)
