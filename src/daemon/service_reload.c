@@ -13,6 +13,8 @@
 #include "daemon/check.h"
 #include "daemon/systemd.h"
 
+enum { PARENT_PAUSE_USEC = 1000 };
+
 /* In the successor: the end of the pipe on which the command waits; -1: there is none. */
 static int waiting_command = -1;
 
@@ -82,11 +84,16 @@ static bool can_take_over(const struct options *options)
 static int fork_successor(void)
 {
 	const pid_t child = fork();
+	pid_t between;
 
 	if (child != 0)
 		return child > 0 ? 0 : -1;
+	between = getpid();
 	if (fork() != 0)
 		_exit(EXIT_SUCCESS);
+	/* A moment: the manager asks for the parent when the successor tells of itself. */
+	while (getppid() == between)
+		usleep(PARENT_PAUSE_USEC);
 	return 1;
 }
 
