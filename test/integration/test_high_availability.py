@@ -183,6 +183,7 @@ class Machine:
         drop_folder(self.folder)
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(
     not (twin("pg_basebackup") and twin("pg_rewind")), reason="the client programs are of another version"
 )
