@@ -28,6 +28,9 @@ enum { SAVING_PATH_SIZE = 32 };
 enum saving_result saving_write(
 	const char *path, const struct buffer *text, mode_t mode, char *why, size_t size);
 
+/* Write the whole text to an open file. Returns false with errno when that fails. */
+bool saving_write_all(int fd, const struct buffer *text);
+
 /*
  * Keep the text in memory and set `path` to where it can be read, again and again, by this
  * process and the program that it executes, until both have ended. Returns false, with the reason

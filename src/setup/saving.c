@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool write_all(int fd, const struct buffer *text)
+bool saving_write_all(int fd, const struct buffer *text)
 {
 	size_t done = 0;
 
@@ -29,7 +29,8 @@ static bool write_all(int fd, const struct buffer *text)
 /* A full disk may be reported as late as by fsync() and close(). */
 static bool fill(int fd, const struct buffer *text, mode_t mode)
 {
-	const bool written = write_all(fd, text) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+	const bool written =
+		saving_write_all(fd, text) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
 	const int error = errno;
 	const bool closed = close(fd) == 0;
 
@@ -82,7 +83,7 @@ bool saving_keep(const char *name, const struct buffer *text, char path[SAVING_P
 {
 	const int fd = memfd_create(name, 0);
 
-	if (fd >= 0 && write_all(fd, text) && fchmod(fd, 0600) == 0) {
+	if (fd >= 0 && saving_write_all(fd, text) && fchmod(fd, 0600) == 0) {
 		snprintf(path, SAVING_PATH_SIZE, "/dev/fd/%d", fd);
 		return true;
 	}

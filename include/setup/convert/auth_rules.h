@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who may log in to what, and how: collected from the other pooler's configuration, and written as
+ * Which users may log in to what, and how: collected from the other pooler's configuration, and written as
  * one auth_type where that says the same, else as a file of rules (auth_hba_file).
  */
 #ifndef PGUSHER_SETUP_CONVERT_AUTH_RULES_H

@@ -32,6 +32,16 @@ struct fact {
 	const char *remark; /* what is different here, listed with the key; NULL: nothing */
 };
 
+/* Where the value of a row goes: into a setting, or nowhere. */
+#define SETTING(name)                                                                          \
+	{                                                                                      \
+		.setting = (name)                                                              \
+	}
+#define NOWHERE                                                                                \
+	{                                                                                      \
+		0                                                                              \
+	}
+
 /* A table of facts. */
 struct facts {
 	const struct fact *rows;

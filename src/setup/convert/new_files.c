@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "setup/saving.h"
+
 enum { PATH_SIZE = 4096 };
 
 static bool refuse(char *why, size_t size, const char *path, int error)
@@ -27,23 +29,6 @@ static bool name_draft(const struct new_file *file, char out[PATH_SIZE])
 	return false;
 }
 
-static bool write_all(int fd, const struct buffer *content)
-{
-	size_t done = 0;
-
-	while (done < content->length) {
-		const ssize_t n = write(fd, content->data + done, content->length - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		done += (size_t)n;
-	}
-	/* A full disk may tell so late. */
-	return fsync(fd) == 0;
-}
-
 /* Write the file under its other name. errno tells why not. */
 static bool write_draft(const struct new_file *file)
 {
@@ -56,7 +41,8 @@ static bool write_draft(const struct new_file *file)
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
-	done = write_all(fd, file->content);
+	/* A full disk may tell so late. */
+	done = saving_write_all(fd, file->content) && fsync(fd) == 0;
 	error = errno;
 	if (close(fd) != 0 && done) {
 		done = false;

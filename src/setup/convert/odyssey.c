@@ -14,15 +14,6 @@
 
 enum scope { ROOT, LISTEN, STORAGE, DATABASE, ROUTE, LDAP };
 
-#define SETTING(name)                                                                          \
-	{                                                                                      \
-		.setting = (name)                                                              \
-	}
-#define NOWHERE                                                                                \
-	{                                                                                      \
-		0                                                                              \
-	}
-
 static const struct fact rows[] = {
 	{ROOT, "availability_zone", FACT_NONE, NOWHERE,
 		"list near hosts first, with load_balance_hosts = disable"},

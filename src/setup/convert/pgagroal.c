@@ -16,15 +16,6 @@
 
 enum scope { MAIN, SERVER };
 
-#define SETTING(name)                                                                          \
-	{                                                                                      \
-		.setting = (name)                                                              \
-	}
-#define NOWHERE                                                                                \
-	{                                                                                      \
-		0                                                                              \
-	}
-
 static const struct fact rows[] = {
 	{MAIN, "allow_unknown_users", FACT_PART, NOWHERE, NULL},
 	{MAIN, "auth_query", FACT_PART, NOWHERE, NULL},

@@ -16,15 +16,6 @@ enum { HOSTS_MOST = 256 };
 
 enum scope { ROOT, GENERAL, POOL, USER, SHARD };
 
-#define SETTING(name)                                                                          \
-	{                                                                                      \
-		.setting = (name)                                                              \
-	}
-#define NOWHERE                                                                                \
-	{                                                                                      \
-		0                                                                              \
-	}
-
 static const struct fact rows[] = {
 	{ROOT, "general", FACT_PART, NOWHERE, NULL},
 	{ROOT, "include", FACT_NONE, NOWHERE,
