@@ -118,6 +118,7 @@ struct client_link {
 		usec_t served; /* PAIRED: end of its wait for the server; 0: it did not wait */
 		enum reason ending; /* CLIENT_STEP_ENDING: why its query ends */
 		struct server_link *asking; /* CLIENT_STEP_ASKED: that server */
+		usec_t held_until; /* CANCEL_WAITING: not sent before that time; 0: it may be */
 	};
 	struct channel_listener *listener; /* owned; NULL: it has not LISTENed */
 	struct replica *replica; /* owned; NULL: it did not ask for replication */

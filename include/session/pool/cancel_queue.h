@@ -3,6 +3,9 @@
  * Cancel requests of a pool that wait for a connection to the server of their target: requests
  * of clients (CANCEL_WAITING, in pool.cancels), and our own requests for DRAINING servers.
  * work/cancel sends them.
+ *
+ * PostgreSQL drops a request that it receives before the query. So a request for a query that was
+ * passed on just now, after a wait for the server, is held (client.held_until) for a moment.
  */
 #ifndef PGUSHER_SESSION_POOL_CANCEL_QUEUE_H
 #define PGUSHER_SESSION_POOL_CANCEL_QUEUE_H
@@ -22,7 +25,7 @@ void cancel_queue_drop(struct server_link *target);
 
 /*
  * Returns the client that has waited longest, of those with a target at the address of `there`,
- * or of all if `there` is NULL. Returns NULL if none waits.
+ * or of all if `there` is NULL; without those that are held. Returns NULL if none waits.
  */
 struct client_link *cancel_queue_next_client(
 	const struct pool *pool, const struct server_link *there);
@@ -33,6 +36,9 @@ struct server_link *cancel_queue_next_draining(
 
 /* Returns true if the client has waited longer than the DRAINING server. Either may be NULL. */
 bool cancel_queue_client_first(const struct client_link *client, const struct server_link *due);
+
+/* Returns whether a request may be sent now. */
+bool cancel_queue_is_due(const struct pool *pool);
 
 /* Returns the target of the request that has waited longest; NULL: no server has one. */
 const struct server_link *cancel_queue_next_target(const struct pool *pool);

@@ -116,7 +116,8 @@ static usec_t next_deadline(const struct client_link *client, const struct setti
 			due = earlier(due, end_of(client->wait_start, notice_limit(settings)));
 		return due;
 	case CLIENT_CANCEL_WAITING:
-		return end_of(client->link.request_time, settings->cancel_wait_timeout);
+		return earlier(client->held_until,
+			end_of(client->link.request_time, settings->cancel_wait_timeout));
 	case CLIENT_PAIRED:
 	case CLIENT_CANCEL_SENT:
 	case CLIENT_CONSOLE:
@@ -195,6 +196,15 @@ static void expire_login(
 		client_close_for(client, REASON_CLIENT_LOGIN_TIMEOUT);
 }
 
+/* A cancel request may be sent now, also during SUSPEND, which waits for it. */
+static void end_hold(struct client_link *client, usec_t now)
+{
+	if (client->held_until == 0 || now < client->held_until)
+		return;
+	client->held_until = 0;
+	pool_needs_work(client->link.pool);
+}
+
 void client_limits_expire(struct deadline *deadline)
 {
 	struct client_link *client = (struct client_link *)((char *)deadline -
@@ -204,6 +214,8 @@ void client_limits_expire(struct deadline *deadline)
 	/* The wheel fires when the time is reached, but a limit must be exceeded. */
 	const usec_t now = loop_now(registry->loop) + 1;
 
+	if (client->link.state == CLIENT_CANCEL_WAITING)
+		end_hold(client, now);
 	/* Limits that are exceeded during SUSPEND are enforced when it ends. */
 	if (registry->process->operation == OPERATION_SUSPENDED || registry->process->still) {
 		wheel_set(&registry->loop->wheel, deadline, now + SUSPENDED_RETRY);

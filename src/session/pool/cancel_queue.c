@@ -7,6 +7,9 @@
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 
+/* Time between a query that has waited and a request for it. */
+#define HOLD (USEC_PER_SEC / 5)
+
 /* --- in the queue ------------------------------------------------------------------------- */
 
 static void ignore(struct stream *stream)
@@ -23,6 +26,23 @@ static const struct stream_handlers requester_handlers = {
 	.drained = ignore,
 };
 
+/*
+ * PostgreSQL drops a request for a query that it has not received yet. The client has sent the
+ * query long ago if it has waited for the server, so the request may come at the moment in which
+ * the query is passed on: it waits then for as long as PostgreSQL needs to receive the query, even
+ * on a busy machine.
+ */
+static usec_t end_of_hold(const struct client_link *client, const struct server_link *target)
+{
+	const struct client_link *owner =
+		target ? (const struct client_link *)target->link.peer : NULL;
+
+	if (!owner || owner->link.state != CLIENT_PAIRED || owner->served == 0 ||
+		loop_now(client->link.stream.loop) - owner->served >= HOLD)
+		return 0;
+	return owner->served + HOLD;
+}
+
 void cancel_queue_add(struct client_link *client, struct pool *pool, struct server_link *target)
 {
 	client->link.pool = pool;
@@ -30,6 +50,7 @@ void cancel_queue_add(struct client_link *client, struct pool *pool, struct serv
 	if (target)
 		target->cancels_queued++;
 	client_enter(client, CLIENT_CANCEL_WAITING);
+	client->held_until = end_of_hold(client, target);
 	stream_set_handlers(&client->link.stream, &requester_handlers);
 	stream_pause(&client->link.stream);
 	client_limits_start(client);
@@ -67,7 +88,7 @@ struct client_link *cancel_queue_next_client(
 		const struct server_link *target = client_of(link)->cancel;
 
 		/* Requests for a peer have no target: all go to the same address. */
-		if (link->state == CLIENT_CANCEL_WAITING &&
+		if (link->state == CLIENT_CANCEL_WAITING && client_of(link)->held_until == 0 &&
 			(!there || !target || has_same_address(target, there)))
 			return client_of(link);
 	}
@@ -92,6 +113,11 @@ struct server_link *cancel_queue_next_draining(
 bool cancel_queue_client_first(const struct client_link *client, const struct server_link *due)
 {
 	return client && (!due || client->link.request_time <= due->draining.since);
+}
+
+bool cancel_queue_is_due(const struct pool *pool)
+{
+	return cancel_queue_next_client(pool, NULL) || cancel_queue_next_draining(pool, NULL);
 }
 
 const struct server_link *cancel_queue_next_target(const struct pool *pool)

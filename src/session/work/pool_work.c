@@ -6,6 +6,7 @@
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
 #include "session/notify/listening_server.h"
+#include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
 #include "session/pool/launch.h"
 #include "session/pool/lifetime.h"
@@ -124,7 +125,7 @@ static void work(struct pool *pool)
 {
 	pool_work_serve(pool);
 	/* Cancel requests are sent in a pause too: it waits for the queries to end. */
-	if (pool_waiting_cancels(pool) > 0)
+	if (pool_waiting_cancels(pool) > 0 && cancel_queue_is_due(pool))
 		launch_server(pool, false);
 	if (pool_is_paused(pool))
 		return;

@@ -1113,6 +1113,83 @@ static void test_request_waits_without_cancel_wait_timeout(void **state)
 	assert_state(canceler, CLIENT_CANCEL_WAITING);
 }
 
+/* --- a request for a query that has waited ------------------------------------------------ */
+
+/*
+ * A client that has waited for the only server, and a request that comes `late` microseconds after
+ * its query was passed on. Returns the client with the request.
+ */
+static struct endpoint *cancel_after_wait(struct endpoint *server, usec_t late)
+{
+	struct endpoint *client = waiting_client("Q");
+
+	fake_advance(USEC_PER_SEC);
+	resume_pool();
+	assert_state(client, CLIENT_PAIRED);
+	assert_received(server, "Q");
+	fake_advance(late);
+	return cancel(client);
+}
+
+static void test_request_for_a_query_just_passed_on_is_held(void **state)
+{
+	struct endpoint *canceler = cancel_after_wait(fake_server(pool), 0);
+
+	(void)state;
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
+	fake_advance(USEC_PER_SEC / 10);
+	assert_null(fake_launched());
+	fake_advance(USEC_PER_SEC / 5);
+	fake_connected(fake_launched(), 0);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
+}
+
+static void test_request_for_a_query_passed_on_before_is_not_held(void **state)
+{
+	struct endpoint *canceler = cancel_after_wait(fake_server(pool), USEC_PER_SEC / 4);
+
+	(void)state;
+	fake_connected(fake_launched(), 0);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
+}
+
+/* SUSPEND waits for requests, so they must not wait for its end. */
+static void test_held_request_is_sent_during_suspend(void **state)
+{
+	struct endpoint *canceler = cancel_after_wait(fake_server(pool), 0);
+
+	(void)state;
+	fake_process.operation = OPERATION_SUSPENDED;
+	fake_advance(USEC_PER_SEC / 2);
+	fake_connected(fake_launched(), 0);
+	assert_state(canceler, CLIENT_CANCEL_SENT);
+	fake_process.operation = OPERATION_RUNNING;
+}
+
+/* A held request gives no reason to launch a server that nobody waits for. */
+static void test_held_request_launches_no_server(void **state)
+{
+	struct endpoint *canceler = cancel_after_wait(fake_server(pool), 0);
+
+	(void)state;
+	pool_needs_work(pool);
+	fake_turn();
+	assert_null(fake_launched());
+	assert_state(canceler, CLIENT_CANCEL_WAITING);
+}
+
+static void test_held_request_is_dropped_when_its_query_has_ended(void **state)
+{
+	struct endpoint *server = fake_server(pool), *canceler = cancel_after_wait(server, 0);
+
+	(void)state;
+	send_letters(server, "TDCZ");
+	assert_canceler_closed(canceler,
+		"closing because: not sending cancel request for client that is now idle");
+	fake_advance(USEC_PER_SEC);
+	assert_null(fake_launched());
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, fake_end)
@@ -1173,6 +1250,11 @@ int main(void)
 		TEST(request_ends_when_its_connection_breaks),
 		TEST(request_is_dropped_after_cancel_wait_timeout),
 		TEST(request_waits_without_cancel_wait_timeout),
+		TEST(request_for_a_query_just_passed_on_is_held),
+		TEST(request_for_a_query_passed_on_before_is_not_held),
+		TEST(held_request_is_sent_during_suspend),
+		TEST(held_request_launches_no_server),
+		TEST(held_request_is_dropped_when_its_query_has_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
