@@ -33,8 +33,7 @@ local function header(element)
 	if element.identifier ~= "" and element.level > 1 then
 		local label = "Link to " .. pandoc.utils.stringify(element.content)
 		local attributes = pandoc.Attr("", {"anchor"}, {["aria-label"] = label})
-		element.content:insert(pandoc.Space())
-		element.content:insert(pandoc.Link("#", "#" .. element.identifier, "", attributes))
+		element.content:insert(pandoc.Link("", "#" .. element.identifier, "", attributes))
 	end
 	return element
 end
