@@ -7,6 +7,7 @@
 
 #include "admin/metrics/metric_sources.h"
 #include "base/log.h"
+#include "model/statistics/history.h"
 
 /* Lines written in one turn of the loop; takes about 50 microseconds. */
 enum { LINES_PER_TURN = 500 };
@@ -262,7 +263,7 @@ static bool move(
 	return moved;
 }
 
-bool metrics_follow(struct metrics *metrics, char *why, size_t size)
+static bool follow(struct metrics *metrics, char *why, size_t size)
 {
 	const struct settings *settings = metrics->registry->process->settings;
 
@@ -274,6 +275,18 @@ bool metrics_follow(struct metrics *metrics, char *why, size_t size)
 		return move(metrics, settings, why, size);
 	stop(metrics);
 	return true;
+}
+
+/* The history is for the page: it is not kept without the endpoint. */
+bool metrics_follow(struct metrics *metrics, char *why, size_t size)
+{
+	const bool followed = follow(metrics, why, size);
+
+	if (!metrics->http)
+		history_stop(metrics->registry);
+	else if (!history_start(metrics->registry))
+		log_write(LEVEL_WARNING, "no memory for the history of the metrics page");
+	return followed;
 }
 
 void metrics_close(struct metrics *metrics)
