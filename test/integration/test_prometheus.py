@@ -84,7 +84,7 @@ class Overload:
                 "pool_mode": "transaction", "metrics_port": self.metrics, "max_client_conn": 1000,
                 "max_prepared_statements": 2, "max_user_connections": 200, "max_pool_waiters": 30,
                 "client_tls_sslmode": "allow", "client_tls_cert_file": certificate,
-                "client_tls_key_file": key, "host_check_interval": "0.2",
+                "client_tls_key_file": key, "host_check_interval": "0.2", "server_login_retry": 1,
             },
             databases={
                 "stuck": {**place, "pool_size": 1},
