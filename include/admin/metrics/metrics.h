@@ -13,7 +13,7 @@
 
 #include "admin/metrics/metric_page.h"
 #include "admin/metrics/probes.h"
-#include "net/http.h"
+#include "net/http/http.h"
 #include "net/listener.h"
 
 enum { METRICS_PAGES = 4 };

@@ -7,7 +7,7 @@
 #define PGUSHER_ADMIN_METRICS_PROBES_H
 
 #include "model/registry.h"
-#include "net/http.h"
+#include "net/http/http.h"
 #include "net/listener.h"
 
 /*

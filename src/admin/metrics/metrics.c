@@ -146,7 +146,7 @@ static void on_turn(struct loop_task *task)
 		loop_defer_work(metrics->registry->loop, &metrics->writing, on_turn);
 }
 
-/* There is room in the queue: net/http refuses more than HTTP_REQUESTS requests. */
+/* There is room in the queue: net/http/http refuses more than HTTP_REQUESTS requests. */
 static void answer_metrics(struct metrics *metrics, struct http_request *request)
 {
 	metrics->waiting[metrics->waiting_count++] = request;

@@ -10,8 +10,8 @@
  * bytes together, and no body; requests other than GET and HEAD are answered here. A client may
  * end its side of the connection behind its request. Each response closes its connection.
  */
-#ifndef PGUSHER_NET_HTTP_H
-#define PGUSHER_NET_HTTP_H
+#ifndef PGUSHER_NET_HTTP_HTTP_H
+#define PGUSHER_NET_HTTP_HTTP_H
 
 #include "net/loop.h"
 
