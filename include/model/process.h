@@ -70,7 +70,8 @@ struct process {
 	struct loop_clock clock; /* of all loops */
 	struct limits limits;
 	struct cancel_keys cancel_keys;
-	struct tls_context *client_tls, *server_tls; /* references; NULL: none (tls_setup) */
+	/* References; NULL: none (tls_setup). That of metrics is for the HTTP endpoint. */
+	struct tls_context *client_tls, *server_tls, *metrics_tls;
 	const struct listeners *listeners; /* owned by the daemon; NULL: none */
 	struct host_list
 		hosts; /* those that servers were connected to so far: see model/host */

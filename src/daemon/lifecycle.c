@@ -179,7 +179,7 @@ static bool listen_all(struct daemon *daemon)
 static void make_metrics(struct daemon *daemon)
 {
 	metrics_init(&daemon->metrics, &daemon->registry, &daemon->listeners,
-		daemon->passed.metrics);
+		daemon->passed.metrics, NULL);
 }
 
 static bool serve_metrics(struct daemon *daemon)
@@ -356,6 +356,7 @@ static void end_registry(struct daemon *daemon)
 	resolver_free(registry->resolver);
 	tls_context_unref(registry->process->client_tls);
 	tls_context_unref(registry->process->server_tls);
+	tls_context_unref(registry->process->metrics_tls);
 	loop_end_turn(&daemon->loop);
 	registry_free(registry);
 	process_free(&daemon->process);

@@ -16,7 +16,9 @@ struct http_connection {
 	struct bufferevent *stream;
 	struct evhttp_connection *evhttp; /* NULL until the end of the turn that accepted it */
 	struct deadline deadline;
+	struct tls_context *tls; /* a reference; NULL: it is not encrypted */
 	bool has_asked; /* its request is complete */
+	bool refused; /* it should be encrypted, and cannot be: it is closed when it is adopted */
 };
 
 TAILQ_HEAD(http_connection_list, http_connection);
@@ -46,5 +48,16 @@ bool http_listen(struct http *http, char *why, size_t size);
 /* Stop accepting, and accept again. */
 void http_rest(struct http *http);
 void http_accept_more(struct http *http);
+
+/* --- src/net/http/http_tls.c -------------------------------------------------------------- */
+
+/*
+ * Returns a bufferevent without a socket that is the TLS server; it owns the socket that it
+ * gets. NULL when out of memory.
+ */
+struct bufferevent *http_tls_new(struct event_base *base, const struct tls_context *context);
+
+/* Tell the client that nothing follows (close_notify), if the handshake was done. */
+void http_tls_end(struct bufferevent *stream);
 
 #endif

@@ -3,9 +3,12 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <event2/keyvalq_struct.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 
 #include "base/check.h"
 #include "net/http/http_parts.h"
@@ -31,6 +34,7 @@ static void forget(struct http_connection *connection)
 	struct http *http = connection->http;
 
 	wheel_remove(&http->loop->wheel, &connection->deadline);
+	tls_context_unref(connection->tls);
 	TAILQ_REMOVE(&http->open, connection, entry);
 	TAILQ_INSERT_HEAD(&http->unused, connection, entry);
 }
@@ -38,8 +42,12 @@ static void forget(struct http_connection *connection)
 /* evhttp is about to free the connection. */
 static void on_closed(struct evhttp_connection *evhttp, void *argument)
 {
+	struct http_connection *connection = argument;
+
 	(void)evhttp;
-	forget(argument);
+	if (connection->tls)
+		http_tls_end(connection->stream);
+	forget(connection);
 }
 
 /*
@@ -76,20 +84,23 @@ static void make_room(struct http *http)
 static void adopt(struct http *http)
 {
 	struct http_connection *connection = http->accepted;
+	struct bufferevent *stream = connection ? connection->stream : NULL;
 	bufferevent_data_cb on_read;
 	void *evhttp;
 
 	http->accepted = NULL;
 	if (!connection)
 		return;
-	bufferevent_getcb(connection->stream, &on_read, NULL, NULL, &evhttp);
+	bufferevent_getcb(stream, &on_read, NULL, NULL, &evhttp);
 	if (on_read) {
 		connection->evhttp = evhttp;
 		evhttp_connection_set_closecb(connection->evhttp, on_closed, connection);
+		if (connection->refused)
+			cut(connection);
 	} else {
 		forget(connection); /* evhttp was out of memory */
 	}
-	bufferevent_decref(connection->stream);
+	bufferevent_decref(stream);
 }
 
 static void on_adoption(struct loop_task *task)
@@ -100,6 +111,30 @@ static void on_adoption(struct loop_task *task)
 	http_accept_more(http);
 }
 
+struct http_transport {
+	struct bufferevent *stream; /* NULL: no memory */
+	struct tls_context *tls; /* a reference; NULL: not encrypted */
+	bool refused;
+};
+
+/* A connection that should be encrypted, and cannot be, gets a stream only to be closed. */
+static struct http_transport new_transport(struct http *http, struct event_base *base)
+{
+	const struct http_options *options = &http->options;
+	struct http_transport transport = {0};
+	struct tls_context *tls = NULL;
+
+	if (options->wants_tls && options->wants_tls(options->context, &tls)) {
+		transport.stream = tls ? http_tls_new(base, tls) : NULL;
+		transport.refused = !transport.stream;
+		if (transport.stream)
+			transport.tls = tls_context_ref(tls);
+	}
+	if (!transport.stream)
+		transport.stream = bufferevent_socket_new(base, -1, 0);
+	return transport;
+}
+
 /*
  * evhttp has accepted a connection and asks for a bufferevent: its only callback at this point.
  * Disable the listeners until the end of the turn, or libevent would accept all connections
@@ -108,7 +143,8 @@ static void on_adoption(struct loop_task *task)
 static struct bufferevent *on_accepted(struct event_base *base, void *argument)
 {
 	struct http *http = argument;
-	struct bufferevent *stream = bufferevent_socket_new(base, -1, 0);
+	const struct http_transport transport = new_transport(http, base);
+	struct bufferevent *stream = transport.stream;
 	struct http_connection *connection;
 
 	adopt(http);
@@ -117,11 +153,18 @@ static struct bufferevent *on_accepted(struct event_base *base, void *argument)
 	if (TAILQ_EMPTY(&http->unused))
 		make_room(http);
 	connection = TAILQ_FIRST(&http->unused);
-	if (!stream || !connection)
+	if (!stream || !connection) {
+		tls_context_unref(transport.tls);
 		return stream;
+	}
 	TAILQ_REMOVE(&http->unused, connection, entry);
 	*connection = (struct http_connection){
-		.http = http, .stream = stream, .deadline.expire = on_time_over};
+		.http = http,
+		.stream = stream,
+		.tls = transport.tls,
+		.refused = transport.refused,
+		.deadline.expire = on_time_over,
+	};
 	TAILQ_INSERT_TAIL(&http->open, connection, entry);
 	wheel_set(&http->loop->wheel, &connection->deadline, loop_now(http->loop) + HTTP_TIME);
 	/* Limit the input: evhttp reads on, without using it, until the response is sent. */
@@ -161,15 +204,17 @@ static void stop_reading(struct evhttp_connection *from)
 	bufferevent_disable(evhttp_connection_get_bufferevent(from), EV_READ);
 }
 
-static void mark_as_asked(struct http *http, struct evhttp_request *evhttp)
+/* Returns false for a connection that there was no room for, nor memory. */
+static bool mark_as_asked(struct http *http, struct evhttp_request *evhttp)
 {
 	const struct evhttp_connection *from = evhttp_request_get_connection(evhttp);
 	struct http_connection *connection;
 
 	TAILQ_FOREACH (connection, &http->open, entry) {
 		if (connection->evhttp == from)
-			connection->has_asked = true;
+			return connection->has_asked = true;
 	}
+	return false;
 }
 
 static const char *path_of(const struct evhttp_request *evhttp)
@@ -183,9 +228,9 @@ static void on_request(struct evhttp_request *evhttp, void *argument)
 {
 	const enum evhttp_cmd_type method = evhttp_request_get_command(evhttp);
 	struct http *http = argument;
-	struct http_request *request = malloc(sizeof(*request));
+	struct http_request *request =
+		mark_as_asked(http, evhttp) ? malloc(sizeof(*request)) : NULL;
 
-	mark_as_asked(http, evhttp);
 	stop_reading(evhttp_request_get_connection(evhttp));
 	if (!request) {
 		evhttp_send_error(evhttp, HTTP_SERVUNAVAIL, NULL);
@@ -194,8 +239,7 @@ static void on_request(struct evhttp_request *evhttp, void *argument)
 	*request = (struct http_request){http, evhttp, path_of(evhttp)};
 	http->requests++;
 	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
-		evhttp_add_header(
-			evhttp_request_get_output_headers(evhttp), "Allow", "GET, HEAD");
+		http_add_header(request, "Allow", "GET, HEAD");
 		http_reply_text(request, HTTP_BADMETHOD, "text/plain", "GET and HEAD only\n");
 	} else if (http->requests > HTTP_REQUESTS) {
 		http_reply_text(request, HTTP_SERVUNAVAIL, "text/plain", "too many requests\n");
@@ -215,6 +259,34 @@ const char *http_header(const struct http_request *request, const char *name)
 		evhttp_find_header(evhttp_request_get_input_headers(request->evhttp), name);
 
 	return value ? value : "";
+}
+
+void http_wipe_header(struct http_request *request, const char *name)
+{
+	struct evkeyval *header;
+
+	TAILQ_FOREACH (header, evhttp_request_get_input_headers(request->evhttp), next) {
+		if (strcasecmp(header->key, name) == 0)
+			explicit_bzero(header->value, strlen(header->value));
+	}
+}
+
+struct address http_client(const struct http_request *request)
+{
+	struct evhttp_connection *from = evhttp_request_get_connection(request->evhttp);
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+
+	if (!from ||
+		getpeername(bufferevent_getfd(evhttp_connection_get_bufferevent(from)),
+			(struct sockaddr *)&address, &length) != 0)
+		return (struct address){.family = AF_UNSPEC};
+	return address_of((struct sockaddr *)&address, length);
+}
+
+void http_add_header(struct http_request *request, const char *name, const char *value)
+{
+	evhttp_add_header(evhttp_request_get_output_headers(request->evhttp), name, value);
 }
 
 static void on_sent(const void *data, size_t length, void *argument)
@@ -244,9 +316,10 @@ static bool add_body(struct evbuffer *out, const struct http_answer *answer)
 	return false;
 }
 
-static void add_headers(struct evhttp_request *evhttp, const struct http_answer *answer)
+static void add_headers(const struct http_request *request, const struct http_answer *answer)
 {
-	struct evkeyvalq *headers = evhttp_request_get_output_headers(evhttp);
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(request->evhttp);
+	const struct http_header *common = request->http->options.headers;
 	char length[24];
 
 	snprintf(length, sizeof(length), "%zu", answer->length);
@@ -254,6 +327,8 @@ static void add_headers(struct evhttp_request *evhttp, const struct http_answer 
 	evhttp_add_header(headers, "Content-Length", length);
 	evhttp_add_header(headers, "Connection", "close");
 	evhttp_add_header(headers, "Cache-Control", "no-store");
+	for (; common && common->name; common++)
+		evhttp_add_header(headers, common->name, common->value);
 }
 
 void http_reply(struct http_request *request, const struct http_answer *answer)
@@ -267,7 +342,7 @@ void http_reply(struct http_request *request, const struct http_answer *answer)
 	const bool taken = body && add_body(body, answer);
 
 	http->options.replied(http->options.context, request->path, answer->code);
-	add_headers(evhttp, answer);
+	add_headers(request, answer);
 	if (wants_body && answer->length > 0 && !taken)
 		evhttp_send_error(evhttp, HTTP_SERVUNAVAIL, NULL);
 	else
