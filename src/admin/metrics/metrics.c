@@ -10,6 +10,7 @@
 #include "admin/metrics/metric_sources.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "model/statistics/history.h"
 #include "net/address.h"
 
 /* Lines written in one turn of the loop; takes about 50 microseconds. */
@@ -352,12 +353,17 @@ static bool follow(struct metrics *metrics, char *why, size_t size)
 	return true;
 }
 
+/* The history is for the page: it is not kept without the endpoint. */
 bool metrics_follow(struct metrics *metrics, char *why, size_t size)
 {
-	const bool done = follow(metrics, why, size);
+	const bool followed = follow(metrics, why, size);
 
+	if (!metrics->http)
+		history_stop(metrics->registry);
+	else if (!history_start(metrics->registry))
+		log_write(LEVEL_WARNING, "no memory for the history of the metrics page");
 	warn_of_passwords_in_clear(metrics);
-	return done;
+	return followed;
 }
 
 void metrics_close(struct metrics *metrics)
