@@ -45,11 +45,18 @@ void json_null(struct json *json, const char *name);
 void json_boolean(struct json *json, const char *name, bool value);
 void json_integer(struct json *json, const char *name, int64_t value);
 
-/* A time in microseconds as seconds with six decimals, or as milliseconds with three. */
-void json_seconds(struct json *json, const char *name, usec_t time);
-void json_milliseconds(struct json *json, const char *name, usec_t time);
+/* The number divided by ten so many times, with the decimals that it then has: 1500 and 3: 1.5 */
+void json_fraction(struct json *json, const char *name, int64_t value, unsigned decimals);
 
-/* A finite number, with three decimals. */
-void json_decimal(struct json *json, const char *name, double value);
+/* A time in microseconds as seconds, or as milliseconds. */
+static inline void json_seconds(struct json *json, const char *name, usec_t time)
+{
+	json_fraction(json, name, time, 6);
+}
+
+static inline void json_milliseconds(struct json *json, const char *name, usec_t time)
+{
+	json_fraction(json, name, time, 3);
+}
 
 #endif

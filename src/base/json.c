@@ -2,7 +2,6 @@
 #include "base/json.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -120,14 +119,28 @@ void json_boolean(struct json *json, const char *name, bool value)
 	put(json, value ? "true" : "false");
 }
 
-/* Not by printf: a history has a quarter of a million numbers. */
 void json_integer(struct json *json, const char *name, int64_t value)
 {
+	json_fraction(json, name, value, 0);
+}
+
+/* Not by printf: a history has a quarter of a million numbers. */
+void json_fraction(struct json *json, const char *name, int64_t value, unsigned decimals)
+{
 	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-	char digits[24];
+	char digits[32];
 	size_t at = sizeof(digits);
 
 	begin(json, name);
+	while (decimals > 0 && rest % 10 == 0) {
+		rest /= 10;
+		decimals--;
+	}
+	if (decimals > 0) {
+		for (; decimals > 0; decimals--, rest /= 10)
+			digits[--at] = (char)('0' + rest % 10);
+		digits[--at] = '.';
+	}
 	do {
 		digits[--at] = (char)('0' + rest % 10);
 		rest /= 10;
@@ -135,24 +148,4 @@ void json_integer(struct json *json, const char *name, int64_t value)
 	if (value < 0)
 		digits[--at] = '-';
 	buffer_append(json->out, digits + at, sizeof(digits) - at);
-}
-
-void json_seconds(struct json *json, const char *name, usec_t time)
-{
-	begin(json, name);
-	buffer_printf(json->out, "%s%lld.%06lld", time < 0 ? "-" : "",
-		llabs((long long)time) / USEC_PER_SEC, llabs((long long)time) % USEC_PER_SEC);
-}
-
-void json_milliseconds(struct json *json, const char *name, usec_t time)
-{
-	begin(json, name);
-	buffer_printf(json->out, "%s%lld.%03lld", time < 0 ? "-" : "",
-		llabs((long long)time) / USEC_PER_MSEC, llabs((long long)time) % USEC_PER_MSEC);
-}
-
-void json_decimal(struct json *json, const char *name, double value)
-{
-	begin(json, name);
-	buffer_printf(json->out, "%.3f", value);
 }

@@ -178,8 +178,11 @@ static bool listen_all(struct daemon *daemon)
 
 static void make_metrics(struct daemon *daemon)
 {
+	const struct metrics_site site = page_site(&daemon->page);
+
+	page_init(&daemon->page, &daemon->registry);
 	metrics_init(&daemon->metrics, &daemon->registry, &daemon->listeners,
-		daemon->passed.metrics, NULL);
+		daemon->passed.metrics, &site);
 }
 
 static bool serve_metrics(struct daemon *daemon)

@@ -70,10 +70,12 @@ static void test_times_have_decimals(void **state)
 	json_seconds(&json, NULL, 1000001);
 	json_milliseconds(&json, NULL, 1005);
 	json_seconds(&json, NULL, -1);
-	json_integer(&json, NULL, 0);
-	json_decimal(&json, NULL, 0.25);
+	json_seconds(&json, NULL, 0);
+	json_seconds(&json, NULL, 12000000);
+	json_fraction(&json, NULL, -105, 1);
+	json_fraction(&json, NULL, -9223372036854775807 - 1, 6);
 	json_close_array(&json);
-	expect("[1.000001,1.005,-0.000001,0,0.250]");
+	expect("[1.000001,1.005,-0.000001,0,12,-10.5,-9223372036854.775808]");
 }
 
 int main(void)
