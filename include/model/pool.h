@@ -376,6 +376,9 @@ void pool_end_period(struct pool *pool);
 /* Returns how many of its connected servers exceed its size. */
 unsigned pool_reserve_in_use(const struct pool *pool);
 
+/* Returns whether a transaction is open and all requests of its client are answered. */
+bool pool_server_idles_in_transaction(const struct server_link *server);
+
 /*
  * Return the age of the oldest open transaction, and of the one that has waited longest for the
  * next message of its client; 0 if there is none. Both walk the active servers.

@@ -101,6 +101,11 @@ extern const struct metric_source metric_lists, metric_config, metric_version, m
 	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
 	metric_certificates, metric_dropped;
 
+/* --- admin/metrics/metric_advice.c -------------------------------------------------------- */
+
+/* A row for each row of SHOW ADVICE. */
+extern const struct metric_source metric_advice;
+
 /* --- admin/metrics/metric_counters.c ------------------------------------------------------ */
 
 /* The errors with one text of pgbouncer_errors_count; the texts are a closed set. */

@@ -68,6 +68,8 @@ const struct metric_family metric_families[] = {
 		"What this is and what it was built with"},
 	{"pgusher_state", METRIC_GAUGE, METRIC_NUMBER, &metric_state, NUMBER,
 		"1 for the state that the process is in"},
+	{"pgusher_advice", METRIC_GAUGE, METRIC_SECONDS, &metric_advice, NUMBER,
+		"For how long advice of SHOW ADVICE has held"},
 	{"pgusher_memory_bytes", METRIC_GAUGE, METRIC_NUMBER, &metric_memory, NUMBER,
 		"Memory set aside for objects of this kind"},
 	{"pgusher_loop_lag_seconds", METRIC_HISTOGRAM, METRIC_SECONDS, &metric_loop_lag, 0,
