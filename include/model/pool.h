@@ -18,6 +18,7 @@
 #include "model/server_link.h"
 #include "model/statistics/labels.h"
 #include "model/statistics/latency.h"
+#include "model/statistics/slow_log.h"
 #include "model/statistics/stats.h"
 #include "model/user.h"
 
@@ -128,6 +129,7 @@ struct pool {
 	uint64_t notifications, notify_overflows;
 	uint64_t listening_losses; /* listening servers that were lost */
 	uint64_t unsent[UNSENT_ENDINGS]; /* queries that ended before a server received them */
+	uint64_t slow[SLOW_CAUSES]; /* queries that took log_min_duration or longer */
 };
 
 /*

@@ -45,7 +45,7 @@ struct slow_query {
 	uint64_t rows; /* as the command tags of the server say */
 	uint64_t sent; /* bytes of rows and COPY data to the client */
 	uint64_t received; /* bytes of messages from the client */
-	const char *end; /* why it ended without its whole answer; NULL: it has it */
+	char end[SLOW_NAME_SIZE]; /* why it ended without its whole answer; "": it has it */
 	char sqlstate[6]; /* of its first error; "": none */
 	char statement[SLOW_NAME_SIZE]; /* the client's name for it; "": none */
 	char traceparent[SLOW_TRACE_SIZE]; /* of a comment in the text; "": none */
