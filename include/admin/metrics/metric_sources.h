@@ -45,7 +45,8 @@ struct capacity_figures {
 
 /* metric_hosts has a row for each host of a database that was tried; the others see above. */
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
-	metric_client_groups, metric_capacity, metric_hosts, metric_pins, metric_unsent;
+	metric_client_groups, metric_capacity, metric_hosts, metric_pins, metric_unsent,
+	metric_slow;
 
 /* --- admin/metrics/metric_hosts.c --------------------------------------------------------- */
 
