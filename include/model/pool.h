@@ -18,6 +18,7 @@
 #include "model/server_link.h"
 #include "model/statistics/labels.h"
 #include "model/statistics/latency.h"
+#include "model/statistics/slow_log.h"
 #include "model/statistics/stats.h"
 #include "model/user.h"
 
@@ -133,6 +134,7 @@ struct pool {
 	struct history_series *history; /* owned; NULL: see model/statistics/history */
 	/* What the history has counted: transactions and errors. */
 	uint64_t counted_transactions, counted_errors;
+	uint64_t slow[SLOW_CAUSES]; /* queries that took log_min_duration or longer */
 };
 
 /*

@@ -16,6 +16,7 @@ FOLDERS = {
     "session": [
         "link",
         "relay",
+        "slow",
         "notify",
         "statements",
         "parameters",
@@ -29,7 +30,7 @@ FOLDERS = {
         "rules",
         "takeover",
     ],
-    "admin": ["advice", "metrics", "show", "console"],
+    "admin": ["advice", "metrics", "show", "console", "page"],
 }
 # Folders that do not see each other.
 APART = [{"metrics", "show"}, {"metrics", "console"}]

@@ -250,6 +250,8 @@ const struct metric_family metric_families[] = {
 		"Server connections that began to stay with a client, by cause"},
 	{"pgusher_query_unsent_total", METRIC_COUNTER, METRIC_NUMBER, &metric_unsent, NUMBER,
 		"Queries that ended with an error before a server received them"},
+	{"pgusher_slow_queries_total", METRIC_COUNTER, METRIC_NUMBER, &metric_slow, NUMBER,
+		"Queries that took log_min_duration or longer, by what took the longest part"},
 	{"pgusher_client_limit", METRIC_GAUGE, METRIC_NUMBER, &metric_client_limits,
 		FIGURE(limit, limit), "Clients that there may be, 0: no limit"},
 	{"pgusher_client_current", METRIC_GAUGE, METRIC_NUMBER, &metric_client_limits,
