@@ -11,6 +11,7 @@
 struct compose_source {
 	const struct feed *feed;
 	const struct rates *rates;
+	const struct holds *holds;
 	const struct console_link *link;
 	const char *place; /* host and port of the console, as the operator would write them */
 	usec_t now;

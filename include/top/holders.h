@@ -4,8 +4,9 @@
  * columns `link` and `ptr` join.
  *
  * The two answers are not from the same moment: a pair counts only if each of both names the other.
- * While a query runs, `wait` of its client is how long; between two queries the client holds the
- * server since its last message, at least.
+ * A query cannot have run for longer than its client's `wait`, which counts the queue too, nor than
+ * the server has been silent, unless it was seen there before (top/holds). Between two queries the
+ * client holds the server since its last message, at least.
  */
 #ifndef PGUSHER_TOP_HOLDERS_H
 #define PGUSHER_TOP_HOLDERS_H
@@ -13,6 +14,7 @@
 #include <stddef.h>
 
 #include "top/feed.h"
+#include "top/holds.h"
 
 /* The client that a server does not have. */
 #define HOLDERS_NO_CLIENT ((size_t)-1)
@@ -38,7 +40,7 @@ struct holders {
 };
 
 /* Join the last answers. Empty when out of memory. The caller frees the result. */
-void holders_read(struct holders *holders, const struct feed *feed);
+void holders_read(struct holders *holders, const struct feed *feed, const struct holds *holds);
 void holders_free(struct holders *holders);
 
 /* What the servers of a pool do. */

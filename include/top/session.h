@@ -23,6 +23,7 @@ struct session {
 	struct console_link link;
 	struct feed feed;
 	struct rates rates;
+	struct holds holds;
 	enum topic asked; /* the question under way */
 	bool met; /* it was connected once */
 	bool prompted; /* the operator has typed the password */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "top/feed.h"
+#include "top/holds.h"
 #include "top/page.h"
 
 enum { VERDICT_SIZE = 1024 };
@@ -20,7 +21,7 @@ struct verdict {
 };
 
 /* Make the sentence of the last answers. */
-void verdict_write(struct verdict *verdict, const struct feed *feed);
+void verdict_write(struct verdict *verdict, const struct feed *feed, const struct holds *holds);
 
 /*
  * The SHOWs that would tell more: those that say who holds the servers, while clients wait and the

@@ -4,6 +4,7 @@
 #define PGUSHER_TOP_VIEW_H
 
 #include "top/feed.h"
+#include "top/holds.h"
 #include "top/rates.h"
 #include "top/sheet.h"
 
@@ -11,6 +12,7 @@
 struct view_source {
 	const struct feed *feed;
 	const struct rates *rates;
+	const struct holds *holds;
 	size_t width; /* of the page, for texts that are folded */
 };
 

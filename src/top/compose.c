@@ -17,7 +17,7 @@ enum {
 static void fill_sheet(struct sheet *sheet, const struct view *view,
 	const struct compose_source *source, size_t width)
 {
-	const struct view_source rows = {source->feed, source->rates, width};
+	const struct view_source rows = {source->feed, source->rates, source->holds, width};
 
 	sheet_begin(sheet, view->columns, view->column_count);
 	view->fill(sheet, &rows);

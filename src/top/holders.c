@@ -16,11 +16,13 @@ struct handle {
 /* What a join needs of the answers. */
 struct join {
 	const struct feed *feed;
+	const struct holds *holds;
 	const struct table *servers, *clients;
 	struct handle *handles; /* by ptr */
 	size_t handle_count;
 	size_t server_ptr, server_link, server_database, server_user;
-	size_t client_link, client_wait, client_wait_us, client_request;
+	size_t server_request;
+	size_t client_ptr, client_link, client_wait, client_wait_us, client_request;
 	double now;
 };
 
@@ -46,10 +48,11 @@ static bool list_handles(struct join *join)
 	return true;
 }
 
-static bool begin(struct join *join, const struct feed *feed)
+static bool begin(struct join *join, const struct feed *feed, const struct holds *holds)
 {
 	*join = (struct join){
 		.feed = feed,
+		.holds = holds,
 		.servers = feed_table(feed, TOPIC_SERVERS),
 		.clients = feed_table(feed, TOPIC_CLIENTS),
 	};
@@ -57,6 +60,8 @@ static bool begin(struct join *join, const struct feed *feed)
 	join->server_link = table_column(join->servers, "link");
 	join->server_database = table_column(join->servers, "database");
 	join->server_user = table_column(join->servers, "user");
+	join->server_request = table_column(join->servers, "request_time");
+	join->client_ptr = table_column(join->clients, "ptr");
 	join->client_link = table_column(join->clients, "link");
 	join->client_wait = table_column(join->clients, "wait");
 	join->client_wait_us = table_column(join->clients, "wait_us");
@@ -112,6 +117,20 @@ static bool is_pinned(const struct join *join, size_t server)
 	return ptr && table_find(pins, table_column(pins, "server"), ptr) < pins->row_count;
 }
 
+/* How long the query of a pair has been running at the server, as far as it is known. */
+static double query_time(const struct join *join, const struct holder *pair, double wait)
+{
+	const double seen = holds_find(join->holds,
+			     table_text(join->clients, pair->client, join->client_ptr)),
+		     silent = ages_of(
+			     join->servers, pair->server, join->server_request, join->now);
+
+	/* Times of messages are in whole seconds: it may be one more. */
+	if (silent >= 0 && silent + 1 < wait)
+		wait = silent + 1;
+	return wait > seen ? wait : seen;
+}
+
 static struct holder join_server(const struct join *join, size_t server)
 {
 	struct holder holder = {
@@ -119,13 +138,14 @@ static struct holder join_server(const struct join *join, size_t server)
 		.client = client_of(join, server),
 		.since = AGES_UNKNOWN,
 	};
+	double wait;
 
 	if (holder.client == HOLDERS_NO_CLIENT)
 		return holder;
-	holder.since = ages_wait(
-		join->clients, holder.client, join->client_wait, join->client_wait_us);
-	if (holder.since > 0) {
+	wait = ages_wait(join->clients, holder.client, join->client_wait, join->client_wait_us);
+	if (wait > 0) {
 		holder.holding = HOLDING_QUERY;
+		holder.since = query_time(join, &holder, wait);
 		return holder;
 	}
 	holder.since = ages_of(join->clients, holder.client, join->client_request, join->now);
@@ -136,12 +156,12 @@ static struct holder join_server(const struct join *join, size_t server)
 	return holder;
 }
 
-void holders_read(struct holders *holders, const struct feed *feed)
+void holders_read(struct holders *holders, const struct feed *feed, const struct holds *holds)
 {
 	struct join join;
 
 	*holders = (struct holders){0};
-	if (begin(&join, feed))
+	if (begin(&join, feed, holds))
 		holders->list = calloc(join.servers->row_count + 1, sizeof(*holders->list));
 	if (holders->list) {
 		holders->count = join.servers->row_count;

@@ -65,6 +65,15 @@ void page_printf(struct page *page, enum page_style style, const char *format, .
 	page_add(page, style, text);
 }
 
+/* Where a text is folded, it ends with the blank between two words. */
+static void drop_blanks(char *line)
+{
+	size_t length = strlen(line);
+
+	while (length > 0 && line[length - 1] == ' ')
+		line[--length] = '\0';
+}
+
 void page_fold(
 	struct page *page, enum page_style style, const char *text, size_t blanks, size_t most)
 {
@@ -81,6 +90,7 @@ void page_fold(
 		if (length > TEXT_SIZE)
 			length = TEXT_SIZE;
 		snprintf(line, sizeof(line), "%*s%.*s", (int)indent, "", (int)length, text);
+		drop_blanks(line);
 		page_add(page, style, line);
 		if (last)
 			return;

@@ -23,6 +23,7 @@ void session_end(struct session *session)
 	console_link_end(&session->link);
 	feed_free(&session->feed);
 	rates_free(&session->rates);
+	holds_free(&session->holds);
 	session->options->values[TOP_PASSWORD] = NULL;
 	explicit_bzero(session->password, sizeof(session->password));
 }
@@ -46,6 +47,8 @@ static void take_answer(struct session *session, usec_t now)
 	feed_take(&session->feed, session->asked, &session->link.answer, now);
 	if (session->asked == TOPIC_STATS)
 		rates_take(&session->rates, feed_table(&session->feed, TOPIC_STATS), now);
+	if (session->asked == TOPIC_CLIENTS)
+		holds_take(&session->holds, feed_table(&session->feed, TOPIC_CLIENTS), now);
 }
 
 static enum session_event take_event(
@@ -112,6 +115,7 @@ struct compose_source session_source(const struct session *session, usec_t now)
 	return (struct compose_source){
 		.feed = &session->feed,
 		.rates = &session->rates,
+		.holds = &session->holds,
 		.link = &session->link,
 		.place = session->place,
 		.now = now,

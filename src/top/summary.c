@@ -137,7 +137,7 @@ void summary_add(struct page *page, const struct compose_source *source, size_t 
 
 	if (most >= 3)
 		add_title(page, source);
-	verdict_write(&verdict, source->feed);
+	verdict_write(&verdict, source->feed, source->holds);
 	if (add_trouble(page, source, most >= 6 ? 3 : 1) && most == 1)
 		return;
 	if (most > 1 || !verdict.text[0])

@@ -99,13 +99,31 @@ static const char *action_of(enum holding holding)
 {
 	switch (holding) {
 	case HOLDING_QUERY:
-		return "runs a query";
+		return "runs its query";
 	case HOLDING_TRANSACTION:
-		return "is idle in a transaction";
+		return "is idle in its transaction";
 	case HOLDING_PIN:
-		return "has pinned it";
+		return "has pinned a server";
 	case HOLDING_SESSION:
-		return "keeps it for its session";
+		return "has a server for its session";
+	case HOLDING_NOTHING:
+		break;
+	}
+	return "";
+}
+
+/* What would change it. */
+static const char *remedy_of(enum holding holding)
+{
+	switch (holding) {
+	case HOLDING_TRANSACTION:
+		return " [idle_transaction_timeout]";
+	case HOLDING_QUERY:
+		return ": that is PostgreSQL's time [query_timeout, pool_size]";
+	case HOLDING_PIN:
+		return " [pin_causes, max_pinned]";
+	case HOLDING_SESSION:
+		return " [pool_mode, pool_size]";
 	case HOLDING_NOTHING:
 		break;
 	}
@@ -120,26 +138,34 @@ static void name_oldest(
 	char time[32];
 
 	sheet_write_time(time, sizeof(time), oldest->since);
-	say(verdict, "; for %s: \"%.64s\" (%.64s) %s", time,
+	say(verdict, "; \"%.64s\" (%.64s) %s for %s%s",
 		application[0] ? application : "no application_name",
-		text(clients, oldest->client, "addr"), action_of(oldest->holding));
+		text(clients, oldest->client, "addr"), action_of(oldest->holding), time,
+		remedy_of(oldest->holding));
 }
 
-static void name_holders(
-	struct verdict *verdict, const struct feed *feed, const struct worst *worst)
+/* What the sentence is about. */
+struct question {
+	const struct feed *feed;
+	const struct holds *holds;
+	struct worst worst;
+};
+
+static void name_holders(struct verdict *verdict, const struct question *question)
 {
 	struct holders_sum sum;
 	struct holders holders;
 
-	holders_read(&holders, feed);
-	sum = holders_of(&holders, feed, worst->database, worst->user);
+	holders_read(&holders, question->feed, question->holds);
+	sum = holders_of(
+		&holders, question->feed, question->worst.database, question->worst.user);
 	if (sum.oldest) {
 		say(verdict, ": %zu run queries, %zu idle in transaction", sum.queries,
 			sum.transactions);
 		if (sum.others > 0)
 			say(verdict, ", %zu kept for sessions", sum.others);
 		if (sum.oldest->since >= least_wait)
-			name_oldest(verdict, feed, sum.oldest);
+			name_oldest(verdict, question->feed, sum.oldest);
 	}
 	holders_free(&holders);
 }
@@ -157,24 +183,24 @@ static bool is_paused(const struct feed *feed)
 }
 
 /* Why no server is free. */
-static void name_cause(
-	struct verdict *verdict, const struct feed *feed, const struct worst *worst)
+static void name_cause(struct verdict *verdict, const struct question *question)
 {
-	const struct table *databases = feed_table(feed, TOPIC_DATABASES);
+	const struct worst *worst = &question->worst;
+	const struct table *databases = feed_table(question->feed, TOPIC_DATABASES);
 	const size_t row =
 		table_find(databases, table_column(databases, "name"), worst->database);
 	const double size = number(databases, row, "pool_size"),
 		     active = number(worst->pools, worst->row, "sv_active"),
 		     most = number(databases, row, "max_connections");
 
-	if (is_paused(feed) || number(databases, row, "paused") != 0) {
+	if (is_paused(question->feed) || number(databases, row, "paused") != 0) {
 		say(verdict, "it is paused: RESUME");
 	} else if (active > 0 && active >= size) {
 		say(verdict, "all %.0f servers are in use (pool_size %.0f)", active, size);
-		name_holders(verdict, feed, worst);
+		name_holders(verdict, question);
 	} else if (most > 0 && number(databases, row, "current_connections") >= most) {
 		say(verdict, "max_db_connections (%.0f) is reached", most);
-		name_holders(verdict, feed, worst);
+		name_holders(verdict, question);
 	} else if (number(worst->pools, worst->row, "sv_login") > 0) {
 		say(verdict, "PostgreSQL lets servers log in slowly, or not at all");
 	} else if (active + number(worst->pools, worst->row, "sv_idle") == 0) {
@@ -184,22 +210,22 @@ static void name_cause(
 	}
 }
 
-void verdict_write(struct verdict *verdict, const struct feed *feed)
+void verdict_write(struct verdict *verdict, const struct feed *feed, const struct holds *holds)
 {
-	const struct worst worst = find_worst(feed);
+	const struct question question = {feed, holds, find_worst(feed)};
+	const struct worst *worst = &question.worst;
+	double waiting;
 	char time[32];
 
 	*verdict = (struct verdict){.style = STYLE_PLAIN};
-	if (take_advice(verdict, feed_table(feed, TOPIC_ADVICE)) || worst.wait < least_wait)
+	if (take_advice(verdict, feed_table(feed, TOPIC_ADVICE)) || worst->wait < least_wait)
 		return;
-	verdict->style = worst.wait < critical_wait ? STYLE_WARNING : STYLE_CRITICAL;
-	sheet_write_time(time, sizeof(time), worst.wait);
-	say(verdict, "%.64s/%.64s: %.0f %s, the longest %s: ", worst.database, worst.user,
-		number(worst.pools, worst.row, "cl_waiting"),
-		number(worst.pools, worst.row, "cl_waiting") == 1 ? "client waits"
-								  : "clients wait",
-		time);
-	name_cause(verdict, feed, &worst);
+	verdict->style = worst->wait < critical_wait ? STYLE_WARNING : STYLE_CRITICAL;
+	waiting = number(worst->pools, worst->row, "cl_waiting");
+	sheet_write_time(time, sizeof(time), worst->wait);
+	say(verdict, "%.64s/%.64s: %.0f %s, the longest %s: ", worst->database, worst->user,
+		waiting, waiting == 1 ? "client waits" : "clients wait", time);
+	name_cause(verdict, &question);
 }
 
 unsigned verdict_topics(const struct feed *feed)

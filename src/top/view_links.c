@@ -113,7 +113,7 @@ static void fill_servers(struct sheet *sheet, const struct view_source *source)
 	struct holders holders;
 
 	sheet->note = "no connection to a server";
-	holders_read(&holders, source->feed);
+	holders_read(&holders, source->feed, source->holds);
 	for (size_t i = 0; i < holders.count; i++)
 		add_server(sheet, source->feed, &holders, &holders.list[i]);
 	holders_free(&holders);
