@@ -56,7 +56,7 @@ make_page() {
 	sed "s|<a href=\"$page\">|<a href=\"$page\" aria-current=\"page\">|" "$work/navigation" >"$work/this"
 	source=$top/$1 format=gfm-raw_html options=
 	case $1 in
-		doc/pgusher.?.md)
+		doc/*.[1-9].md)
 			[ "$1" != doc/pgusher.5.md ] || source=$manual5
 			format=markdown-smart-citations+gfm_auto_identifiers
 			options='--shift-heading-level-by=1 --toc --toc-depth=2 --variable=manual:yes'

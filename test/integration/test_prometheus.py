@@ -73,6 +73,7 @@ class Overload:
         self.stack = stack
         authority = Authority()
         stack.callback(authority.destroy)
+        self.authority = authority.certificate
         certificate, key = authority.issue("pooler", f"IP:{HOST}", days=7)
         fake = FakeServer(stay_in_transaction)
         stack.callback(fake.stop)
@@ -97,9 +98,15 @@ class Overload:
         )  # fmt: skip
         stack.callback(self.pooler.destroy)
         stack.callback(self.pooler.close_clients)
+        self.encrypted = Pooler({
+            "metrics_port": free_port(), "metrics_tls": 1, "page_password": "of browsers",
+            "client_tls_cert_file": certificate, "client_tls_key_file": key,
+        })  # fmt: skip
+        stack.callback(self.encrypted.destroy)
 
     def begin(self):
         """Start everything that lasts."""
+        self.encrypted.start()
         pooler = self.pooler.start()
         holder = pooler.client(database="stuck", application_name="report")
         holder.query("BEGIN")
@@ -156,7 +163,10 @@ def overload(replicas):
         made = Overload(replicas, stack)
         made.begin()
         with open(os.path.join(TESTS, "community.yml")) as file:
-            made.prometheus = Prometheus(made.metrics, {"community.yml": file.read()})
+            made.prometheus = Prometheus(
+                made.metrics, made.encrypted.settings["metrics_port"], made.authority,
+                {"community.yml": file.read()},
+            )  # fmt: skip
         stack.callback(made.prometheus.destroy)
         made.prometheus.start()
         made.stir()
@@ -264,6 +274,10 @@ def test_every_metric_that_is_asked_for_exists(overload):
     assert len(asked) > 50
 
 
+def test_metrics_are_scraped_over_tls(overload):
+    wait_until(lambda: overload.prometheus.numbers('pgbouncer_up{job="pgusher-tls"}') == [1], 10)
+
+
 def test_the_variables_of_the_dashboard_have_values(overload):
     for each in DASHBOARD["templating"]["list"][1:]:
         metric, label = re.fullmatch(r"label_values\((.*), (\w+)\)", each["definition"]).groups()
@@ -273,7 +287,7 @@ def test_the_variables_of_the_dashboard_have_values(overload):
 
 def test_queries_of_the_communitys_dashboards_have_data(overload):
     for query in MIXIN_QUERIES.strip().splitlines():
-        assert overload.prometheus.numbers(query), query
+        wait_until(lambda: overload.prometheus.numbers(query), 10, query, interval=0.2)
 
 
 def test_alerts_tell_of_the_overload(overload):
@@ -325,5 +339,6 @@ def test_alerts_of_the_community_tell_of_the_overload(overload):
 def test_alerts_tell_of_a_process_that_is_gone(overload):
     overload.bench.kill()
     overload.pooler.stop()
+    overload.encrypted.stop()
     gone = {"PgusherDown", "PgBouncerDown"}
     wait_until(lambda: gone <= overload.prometheus.alerts().keys(), 10, "alerts", interval=0.2)

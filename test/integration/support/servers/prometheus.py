@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import urllib.error
@@ -35,16 +36,24 @@ def promtool(*arguments):
 class Prometheus:
     """A Prometheus with the scrape configuration and the alerts of etc/grafana."""
 
-    def __init__(self, target, rules):
-        """Scrape this port. rules are the texts of further files of rules, by name."""
+    def __init__(self, target, encrypted, authority, rules):
+        """Scrape this port, and another one over TLS with a certificate of this authority's file.
+        rules are the texts of further files of rules, by name."""
         self.folder = make_folder("pgusher-prometheus-")
         self.port = free_port()
         self.process = None
         config = yaml.safe_load(sample("prometheus.yml"))
         config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
-        (job,) = config["scrape_configs"]
-        assert job["static_configs"] == [{"targets": ["127.0.0.1:9127"]}]
-        job["static_configs"] = [{"targets": [f"{HOST}:{target}"]}]
+        # The lines for TLS are comments of the sample.
+        ends = r"^    # (scheme:.*|tls_config:|  ca_file:.*)$"
+        with_tls = yaml.safe_load(re.sub(ends, r"    \1", sample("prometheus.yml"), flags=re.MULTILINE))
+        (job,), (tls_job,) = config["scrape_configs"], with_tls["scrape_configs"]
+        for each, port in ((job, target), (tls_job, encrypted)):
+            assert each["static_configs"] == [{"targets": ["127.0.0.1:9127"]}]
+            each["static_configs"] = [{"targets": [f"{HOST}:{port}"]}]
+        tls_job["job_name"] = "pgusher-tls"
+        tls_job["tls_config"]["ca_file"] = self._write("ca.crt", open(authority).read())
+        config["scrape_configs"].append(tls_job)
         for name in config["rule_files"]:
             self._write(name, sample(name))
         for name, text in rules.items():
