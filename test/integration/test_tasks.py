@@ -36,6 +36,7 @@ def test_the_way_from_a_wait_to_the_client_that_causes_it(new_pooler, cluster):
     waiting = pooler.client(application_name="web")
     waiting.send(wire.query("SELECT 2"))
     pooler.wait_pool(cl_waiting=1)
+    ask("on the console: psql -h 127.0.0.1 -p 6432 -U admin pgbouncer")
     (pool,) = [row for row in ask("is there a queue?") if row["database"] == "main"]
     (place,) = pooler.show("DATABASES", name="main")
     assert pool["cl_waiting"] == "1" and pool["sv_active"] == place["pool_size"] == "1"
