@@ -239,6 +239,7 @@ def down():
         longest_wait=31.0,
         transactions_per_second=0.0,
         queries_per_second=0.0,
+        host=None,
     )
     host = new_host(1, up=False, role="unknown", connections=0, connect_ms=None)
     return new_state([waiting], hosts=[host]), new_history(1, waiting=(0, 40), transactions=(800, 0))

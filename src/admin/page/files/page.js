@@ -464,7 +464,7 @@ const CHARTS = [
 	["Active servers", [["line", "active"]], count, () => sum(ofChosen(), (pool) => pool.servers.active)],
 	["Transactions/s", [["line", "transactions"]], rate, () => (chosen === 0
 		? state.totals.transactions_per_second : ofChosen()[0]?.transactions_per_second)],
-	["Errors", [["line", "errors"]], rate, () => lastKnown(seriesOf(chosen)?.errors)],
+	["Errors/s", [["line", "errors"]], rate, () => lastKnown(seriesOf(chosen)?.errors)],
 ];
 const charts = [];
 
@@ -613,8 +613,9 @@ function isHeld(pool) {
 function causeOf(pool, before) {
 	const name = poolName(pool);
 	if (pool.paused) return [`${name} is paused`, false];
-	const host = state.hosts.find((item) => item.id === pool.host);
-	if (host && host.up === false) return [`PostgreSQL is not reached, ${line(host.name)} is down`, true];
+	const host = pool.servers.active + pool.servers.idle === 0 ? state.hosts.find((item) => item.up === false)
+		: state.hosts.find((item) => item.id === pool.host);
+	if (host?.up === false) return [`PostgreSQL is not reached, ${line(host.name)} is down`, true];
 	if (isFull(pool)) {
 		if (isSlower(pool, before)) return [`${name} is full because PostgreSQL is slow`, true];
 		if (pool.servers.pinned * 2 >= pool.size) return [`${name} is full because servers are pinned to clients`, false];
