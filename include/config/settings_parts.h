@@ -65,6 +65,7 @@ extern const struct setting_kind setting_kind_STRING;
 extern const struct setting_kind setting_kind_NAMES;
 extern const struct setting_kind setting_kind_FREE_TEXT;
 extern const struct setting_kind setting_kind_LDAP_OPTIONS;
+extern const struct setting_kind setting_kind_PASSWORD;
 extern const struct setting_kind setting_kind_NETWORKS;
 extern const struct setting_kind setting_kind_PROXY_NETWORKS;
 extern const struct setting_kind setting_kind_SERVICE_NAME;

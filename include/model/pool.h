@@ -22,6 +22,7 @@
 #include "model/user.h"
 
 struct channel_hub;
+struct history_series;
 struct lookup;
 struct registry;
 
@@ -50,6 +51,7 @@ struct pool {
 	struct registry *registry;
 	unsigned order; /* among all pools, as of the last registry_sort() */
 	uint64_t handle; /* in process.handles; 0: none yet */
+	uint64_t number; /* among all pools that there were, from 1: never used again */
 	struct database *database;
 	struct user *user; /* the user that logs in to servers */
 	/* The role that its clients have asked for; TARGET_INHERIT: that of the database. */
@@ -128,6 +130,9 @@ struct pool {
 	uint64_t notifications, notify_overflows;
 	uint64_t listening_losses; /* listening servers that were lost */
 	uint64_t unsent[UNSENT_ENDINGS]; /* queries that ended before a server received them */
+	struct history_series *history; /* owned; NULL: see model/statistics/history */
+	/* What the history has counted: transactions and errors. */
+	uint64_t counted_transactions, counted_errors;
 };
 
 /*
@@ -315,6 +320,9 @@ static inline unsigned pool_waiting_cancels(const struct pool *pool)
 /* Returns the age of the longest waiting query, as in SHOW POOLS; 0 if none waits. */
 usec_t pool_longest_wait(const struct pool *pool, usec_t now);
 
+/* The same without a walk over clients: the first clients have waited longest. */
+usec_t pool_queue_age(const struct pool *pool, usec_t now);
+
 /* Drop the welcome: the next client login waits until a server has logged in again. */
 void pool_forget_welcome(struct pool *pool);
 
@@ -358,6 +366,9 @@ void pool_leave_counts(const struct pool *pool, struct pool *to);
 
 /* Free the latency and error counts of a pool that is about to be freed. */
 void pool_drop_counts(struct pool *pool);
+
+/* Returns the errors of its servers, and queries that ended because none was free in time. */
+uint64_t pool_errors(const struct pool *pool);
 
 /* Start a new stats period. */
 void pool_end_period(struct pool *pool);

@@ -24,9 +24,11 @@
 #include "net/loop.h"
 #include "net/resolver.h"
 
+struct advisor;
 struct close_events;
 struct derivations;
 struct external_auth_queue;
+struct history;
 struct relay_events;
 struct server_login_owner;
 
@@ -61,6 +63,7 @@ struct registry {
 	struct user *recent_user;
 	struct pool_list pools; /* in order by database, then user, after registry_sort() */
 	unsigned pool_count;
+	uint64_t last_pool; /* its number */
 	bool sorted; /* databases, users and pools are in order */
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct cap_list caps_due; /* caps below which a place may be free: see cap_is_due() */
@@ -100,6 +103,8 @@ struct registry {
 		*system_users; /* threads that look up user names, perhaps over the network */
 	struct external_auth_queue *ldap, *pam; /* NULL until a login needs it */
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
+	struct history *history; /* owned; NULL: none: see model/statistics/history */
+	struct advisor *advisor; /* owned by the daemon; NULL: see admin/advice/advisor */
 	/* Servers that log in, by the port of their own socket: session/server/own_connection. */
 	uint16_t own_ports[OWN_PORTS];
 	usec_t odd_loop; /* when a client last looked like one, but was connected elsewhere */

@@ -337,6 +337,8 @@ static bool read_string(const struct setting_request *request, void *field)
 
 	if (!copy)
 		return refuse_no_memory(request);
+	if (*text)
+		explicit_bzero(*text, strlen(*text)); /* it may be a password */
 	free(*text);
 	*text = copy;
 	return true;
@@ -424,6 +426,17 @@ static const char *render_ldap_options(const void *field, char *out, size_t size
 	return out;
 }
 
+/* Nor a password of our own. */
+static const char *render_password(const void *field, char *out, size_t size)
+{
+	const char *text = render_string(field, out, size);
+
+	if (!text || text[0] == '\0')
+		return text;
+	snprintf(out, size, "(hidden)");
+	return out;
+}
+
 #define KIND(NAME, ...)                                                                        \
 	const struct setting_kind setting_kind_##NAME = {                                      \
 		.size = sizeof(SETTING_TYPE_##NAME), __VA_ARGS__}
@@ -453,6 +466,8 @@ KIND(STRING, TEXT, .comment = SETTING_COMMENT_DOUBTED);
 KIND(NAMES, TEXT);
 KIND(FREE_TEXT, TEXT, .comment = SETTING_COMMENT_NONE);
 KIND(LDAP_OPTIONS, .allowed = "any text", .read = read_string, .render = render_ldap_options,
+	.is_text = true, .comment = SETTING_COMMENT_NONE);
+KIND(PASSWORD, .allowed = "any text", .read = read_string, .render = render_password,
 	.is_text = true, .comment = SETTING_COMMENT_NONE);
 KIND(NETWORKS,
 	.allowed =

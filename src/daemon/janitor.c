@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "admin/advice/advisor.h"
 #include "daemon/pool_upkeep.h"
 #include "daemon/server_upkeep.h"
 #include "daemon/shutdown.h"
@@ -64,6 +65,8 @@ static void run(struct deadline *deadline)
 	 */
 	if (registry->process->operation != OPERATION_SUSPENDED && !registry->process->still)
 		run_upkeep(janitor, now);
+	if (!registry->process->still)
+		advisor_look(registry, now);
 	if (janitor->after)
 		janitor->after(registry);
 	wheel_set(&registry->loop->wheel, &janitor->deadline, now + PERIOD);
@@ -75,6 +78,7 @@ void janitor_start(struct janitor *janitor, struct registry *registry,
 	const usec_t now = loop_now(registry->loop);
 
 	*janitor = (struct janitor){.registry = registry, .after = after};
+	advisor_start(registry); /* out of memory: there is no advice */
 	host_watch_start(registry);
 	janitor->deadline.expire = run;
 	janitor->stats_began = now;
@@ -84,6 +88,7 @@ void janitor_start(struct janitor *janitor, struct registry *registry,
 void janitor_stop(struct janitor *janitor)
 {
 	host_watch_stop(janitor->registry);
+	advisor_stop(janitor->registry);
 	wheel_remove(&janitor->registry->loop->wheel, &janitor->deadline);
 	loop_forget(janitor->registry->loop, &janitor->shutdown);
 }

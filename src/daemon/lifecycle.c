@@ -178,8 +178,11 @@ static bool listen_all(struct daemon *daemon)
 
 static void make_metrics(struct daemon *daemon)
 {
+	const struct metrics_site site = page_site(&daemon->page);
+
+	page_init(&daemon->page, &daemon->registry);
 	metrics_init(&daemon->metrics, &daemon->registry, &daemon->listeners,
-		daemon->passed.metrics);
+		daemon->passed.metrics, &site);
 }
 
 static bool serve_metrics(struct daemon *daemon)
@@ -356,6 +359,7 @@ static void end_registry(struct daemon *daemon)
 	resolver_free(registry->resolver);
 	tls_context_unref(registry->process->client_tls);
 	tls_context_unref(registry->process->server_tls);
+	tls_context_unref(registry->process->metrics_tls);
 	loop_end_turn(&daemon->loop);
 	registry_free(registry);
 	process_free(&daemon->process);

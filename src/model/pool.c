@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/registry.h"
+#include "model/statistics/history.h"
 #include "wire/pin_causes.h"
 #include "wire/sqlstate.h"
 
@@ -288,6 +289,17 @@ usec_t pool_longest_wait(const struct pool *pool, usec_t now)
 	return longest;
 }
 
+usec_t pool_queue_age(const struct pool *pool, usec_t now)
+{
+	const struct client_link *waiter = pool_first_waiter(pool);
+	const struct link *welcoming = TAILQ_FIRST(&pool->welcoming);
+	const usec_t age = waiter ? query_age(waiter, now) : 0;
+	const usec_t other =
+		welcoming ? query_age((const struct client_link *)welcoming, now) : 0;
+
+	return age > other ? age : other;
+}
+
 void pool_forget_welcome(struct pool *pool)
 {
 	parameters_unref(pool->welcome);
@@ -361,6 +373,18 @@ void pool_leave_counts(const struct pool *pool, struct pool *to)
 		pool_open_errors(to);
 	for (unsigned i = 0; pool->errors && to->errors && i < SQLSTATE_CLASSES; i++)
 		to->errors[i] += pool->errors[i];
+	to->counted_transactions += pool->counted_transactions;
+	to->counted_errors += pool->counted_errors;
+}
+
+uint64_t pool_errors(const struct pool *pool)
+{
+	uint64_t errors = pool->unsent[UNSENT_QUEUE_FULL] +
+		pool->unsent[UNSENT_QUERY_WAIT_TIMEOUT] + pool->unsent[UNSENT_QUERY_TIMEOUT];
+
+	for (unsigned i = 0; pool->errors && i < SQLSTATE_CLASSES; i++)
+		errors += pool->errors[i];
+	return errors;
 }
 
 void pool_end_period(struct pool *pool)
@@ -515,6 +539,7 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 		return NULL;
 	}
 	pool->registry = registry;
+	pool->number = ++registry->last_pool;
 	pool->user = user;
 	TAILQ_INIT(&pool->clients);
 	TAILQ_INIT(&pool->waiting);
@@ -538,6 +563,7 @@ void pool_free(struct pool *pool)
 	pool_forget_welcome(pool);
 	pool_set_credential(pool, NULL);
 	pool_drop_counts(pool);
+	history_forget_pool(pool);
 	free(pool->sizing);
 	wheel_remove(&pool->registry->loop->wheel, &pool->reserve_due);
 	handles_take_back(&pool->registry->process->handles, &pool->handle, pool);

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "crypt/keyed_hash.h"
 #include "model/peer.h"
+#include "model/statistics/history.h"
 
 /* Longest name, in bytes, of an automatic database. */
 enum { DATABASE_NAME_MAX = 63 };
@@ -385,6 +386,7 @@ void registry_free(struct registry *registry)
 
 	while ((peer = TAILQ_FIRST(&registry->process->peers)) != NULL)
 		peer_free(registry, peer);
+	history_stop(registry);
 	while ((pool = TAILQ_FIRST(&registry->pools)) != NULL)
 		registry_drop_pool(registry, pool);
 	HASH_ITER (by_name, registry->databases, database, next_database) {

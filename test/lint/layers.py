@@ -29,7 +29,7 @@ FOLDERS = {
         "rules",
         "takeover",
     ],
-    "admin": ["metrics", "show", "console"],
+    "admin": ["advice", "metrics", "show", "console", "page"],
 }
 # Folders that do not see each other.
 APART = [{"metrics", "show"}, {"metrics", "console"}]

@@ -16,7 +16,7 @@ static void add_pool_labels(struct metric_samples *samples, const struct pool *p
 
 /* --- pools -------------------------------------------------------------------------------- */
 
-static struct pool_figures figures_of_pool(const struct pool *pool, usec_t now)
+struct pool_figures metric_figures_of_pool(const struct pool *pool, usec_t now)
 {
 	const unsigned *clients = pool->client_count, *servers = pool->server_count;
 	const unsigned listening = servers[SERVERS_LISTENING];
@@ -46,7 +46,7 @@ static void collect_pools(struct metric_samples *samples, const struct metric_co
 
 	(void)detail;
 	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
-		const struct pool_figures figures = figures_of_pool(pool, context->now);
+		const struct pool_figures figures = metric_figures_of_pool(pool, context->now);
 
 		add_pool_labels(samples, pool);
 		metric_samples_add(samples, &figures);

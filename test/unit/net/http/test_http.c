@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 static struct loop loop;
 static struct loop_clock loop_clock;

@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: ISC */
-#include "net/http.h"
+#include "net/http/http.h"
 
-#include <bsd/sys/queue.h>
-#include <errno.h>
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/http.h>
-#include <event2/listener.h>
-#include <netdb.h>
-#include <netinet/in.h>
+#include <event2/keyvalq_struct.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 
 #include "base/check.h"
-#include "base/log.h"
-#include "base/text.h"
-#include "net/listener.h"
+#include "net/http/http_parts.h"
 
 enum {
-	LISTENERS_MOST = 16,
-	LISTEN_BACKLOG = 128,
-	ADDRESS_ITEM_SIZE = 128,
 	/*
 	 * Most unparsed input; above HTTP_HEADERS_SIZE, so that evhttp notices headers too
 	 * long.
@@ -29,44 +21,20 @@ enum {
 	INPUT_MOST = 2 * HTTP_HEADERS_SIZE,
 };
 
-struct connection {
-	TAILQ_ENTRY(connection) entry;
-	struct http *http;
-	struct bufferevent *stream;
-	struct evhttp_connection *evhttp; /* NULL until the end of the turn that accepted it */
-	struct deadline deadline;
-	bool has_asked; /* its request is complete */
-};
-
-TAILQ_HEAD(connection_list, connection);
-
 struct http_request {
 	struct http *http;
 	struct evhttp_request *evhttp; /* outlives its connection */
 	const char *path;
 };
 
-struct http {
-	struct loop *loop;
-	struct http_options options;
-	struct evhttp *evhttp;
-	struct evconnlistener *listeners[LISTENERS_MOST];
-	unsigned listener_count;
-	struct connection_list open; /* oldest first */
-	struct connection_list unused;
-	struct connection *accepted; /* in this turn, evhttp connection not known yet */
-	struct loop_task adoption;
-	unsigned requests; /* without a response */
-	struct connection connections[HTTP_CONNECTIONS];
-};
-
 /* --- connections -------------------------------------------------------------------------- */
 
-static void forget(struct connection *connection)
+static void forget(struct http_connection *connection)
 {
 	struct http *http = connection->http;
 
 	wheel_remove(&http->loop->wheel, &connection->deadline);
+	tls_context_unref(connection->tls);
 	TAILQ_REMOVE(&http->open, connection, entry);
 	TAILQ_INSERT_HEAD(&http->unused, connection, entry);
 }
@@ -74,39 +42,38 @@ static void forget(struct connection *connection)
 /* evhttp is about to free the connection. */
 static void on_closed(struct evhttp_connection *evhttp, void *argument)
 {
+	struct http_connection *connection = argument;
+
 	(void)evhttp;
-	forget(argument);
+	if (connection->tls)
+		http_tls_end(connection->stream);
+	forget(connection);
 }
 
 /*
  * Pretend that the socket has failed: evhttp then closes it without a response, and leaves a
  * request without a response to us.
  */
-static void cut(struct connection *connection)
+static void cut(struct http_connection *connection)
 {
 	bufferevent_trigger_event(connection->stream, BEV_EVENT_ERROR | BEV_EVENT_READING, 0);
 }
 
 static void on_time_over(struct deadline *deadline)
 {
-	cut((struct connection *)((char *)deadline - offsetof(struct connection, deadline)));
+	cut((struct http_connection *)((char *)deadline -
+		offsetof(struct http_connection, deadline)));
 }
 
 static void make_room(struct http *http)
 {
-	struct connection *connection;
+	struct http_connection *connection;
 
 	TAILQ_FOREACH (connection, &http->open, entry) {
 		if (!connection->has_asked)
 			break;
 	}
 	cut(connection ? connection : TAILQ_FIRST(&http->open));
-}
-
-static void accept_more(struct http *http)
-{
-	for (unsigned i = 0; i < http->listener_count; i++)
-		evconnlistener_enable(http->listeners[i]);
 }
 
 /*
@@ -116,21 +83,24 @@ static void accept_more(struct http *http)
  */
 static void adopt(struct http *http)
 {
-	struct connection *connection = http->accepted;
+	struct http_connection *connection = http->accepted;
+	struct bufferevent *stream = connection ? connection->stream : NULL;
 	bufferevent_data_cb on_read;
 	void *evhttp;
 
 	http->accepted = NULL;
 	if (!connection)
 		return;
-	bufferevent_getcb(connection->stream, &on_read, NULL, NULL, &evhttp);
+	bufferevent_getcb(stream, &on_read, NULL, NULL, &evhttp);
 	if (on_read) {
 		connection->evhttp = evhttp;
 		evhttp_connection_set_closecb(connection->evhttp, on_closed, connection);
+		if (connection->refused)
+			cut(connection);
 	} else {
 		forget(connection); /* evhttp was out of memory */
 	}
-	bufferevent_decref(connection->stream);
+	bufferevent_decref(stream);
 }
 
 static void on_adoption(struct loop_task *task)
@@ -138,7 +108,31 @@ static void on_adoption(struct loop_task *task)
 	struct http *http = (struct http *)((char *)task - offsetof(struct http, adoption));
 
 	adopt(http);
-	accept_more(http);
+	http_accept_more(http);
+}
+
+struct http_transport {
+	struct bufferevent *stream; /* NULL: no memory */
+	struct tls_context *tls; /* a reference; NULL: not encrypted */
+	bool refused;
+};
+
+/* A connection that should be encrypted, and cannot be, gets a stream only to be closed. */
+static struct http_transport new_transport(struct http *http, struct event_base *base)
+{
+	const struct http_options *options = &http->options;
+	struct http_transport transport = {0};
+	struct tls_context *tls = NULL;
+
+	if (options->wants_tls && options->wants_tls(options->context, &tls)) {
+		transport.stream = tls ? http_tls_new(base, tls) : NULL;
+		transport.refused = !transport.stream;
+		if (transport.stream)
+			transport.tls = tls_context_ref(tls);
+	}
+	if (!transport.stream)
+		transport.stream = bufferevent_socket_new(base, -1, 0);
+	return transport;
 }
 
 /*
@@ -149,21 +143,28 @@ static void on_adoption(struct loop_task *task)
 static struct bufferevent *on_accepted(struct event_base *base, void *argument)
 {
 	struct http *http = argument;
-	struct bufferevent *stream = bufferevent_socket_new(base, -1, 0);
-	struct connection *connection;
+	const struct http_transport transport = new_transport(http, base);
+	struct bufferevent *stream = transport.stream;
+	struct http_connection *connection;
 
 	adopt(http);
-	for (unsigned i = 0; i < http->listener_count; i++)
-		evconnlistener_disable(http->listeners[i]);
+	http_rest(http);
 	loop_defer_arrivals(http->loop, &http->adoption, on_adoption);
 	if (TAILQ_EMPTY(&http->unused))
 		make_room(http);
 	connection = TAILQ_FIRST(&http->unused);
-	if (!stream || !connection)
+	if (!stream || !connection) {
+		tls_context_unref(transport.tls);
 		return stream;
+	}
 	TAILQ_REMOVE(&http->unused, connection, entry);
-	*connection = (struct connection){
-		.http = http, .stream = stream, .deadline.expire = on_time_over};
+	*connection = (struct http_connection){
+		.http = http,
+		.stream = stream,
+		.tls = transport.tls,
+		.refused = transport.refused,
+		.deadline.expire = on_time_over,
+	};
 	TAILQ_INSERT_TAIL(&http->open, connection, entry);
 	wheel_set(&http->loop->wheel, &connection->deadline, loop_now(http->loop) + HTTP_TIME);
 	/* Limit the input: evhttp reads on, without using it, until the response is sent. */
@@ -174,22 +175,15 @@ static struct bufferevent *on_accepted(struct event_base *base, void *argument)
 	return stream;
 }
 
-/* Without a descriptor the listener stays readable: disable it, or the loop would spin. */
-static void on_accept_failed(struct evconnlistener *listener, void *evhttp)
-{
-	(void)evhttp;
-	evconnlistener_disable(listener);
-}
-
 void http_upkeep(struct http *http)
 {
 	if (!http->accepted)
-		accept_more(http);
+		http_accept_more(http);
 }
 
 unsigned http_connections(const struct http *http)
 {
-	const struct connection *connection;
+	const struct http_connection *connection;
 	unsigned count = 0;
 
 	TAILQ_FOREACH (connection, &http->open, entry)
@@ -210,15 +204,17 @@ static void stop_reading(struct evhttp_connection *from)
 	bufferevent_disable(evhttp_connection_get_bufferevent(from), EV_READ);
 }
 
-static void mark_as_asked(struct http *http, struct evhttp_request *evhttp)
+/* Returns false for a connection that there was no room for, nor memory. */
+static bool mark_as_asked(struct http *http, struct evhttp_request *evhttp)
 {
 	const struct evhttp_connection *from = evhttp_request_get_connection(evhttp);
-	struct connection *connection;
+	struct http_connection *connection;
 
 	TAILQ_FOREACH (connection, &http->open, entry) {
 		if (connection->evhttp == from)
-			connection->has_asked = true;
+			return connection->has_asked = true;
 	}
+	return false;
 }
 
 static const char *path_of(const struct evhttp_request *evhttp)
@@ -232,9 +228,9 @@ static void on_request(struct evhttp_request *evhttp, void *argument)
 {
 	const enum evhttp_cmd_type method = evhttp_request_get_command(evhttp);
 	struct http *http = argument;
-	struct http_request *request = malloc(sizeof(*request));
+	struct http_request *request =
+		mark_as_asked(http, evhttp) ? malloc(sizeof(*request)) : NULL;
 
-	mark_as_asked(http, evhttp);
 	stop_reading(evhttp_request_get_connection(evhttp));
 	if (!request) {
 		evhttp_send_error(evhttp, HTTP_SERVUNAVAIL, NULL);
@@ -243,8 +239,7 @@ static void on_request(struct evhttp_request *evhttp, void *argument)
 	*request = (struct http_request){http, evhttp, path_of(evhttp)};
 	http->requests++;
 	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
-		evhttp_add_header(
-			evhttp_request_get_output_headers(evhttp), "Allow", "GET, HEAD");
+		http_add_header(request, "Allow", "GET, HEAD");
 		http_reply_text(request, HTTP_BADMETHOD, "text/plain", "GET and HEAD only\n");
 	} else if (http->requests > HTTP_REQUESTS) {
 		http_reply_text(request, HTTP_SERVUNAVAIL, "text/plain", "too many requests\n");
@@ -264,6 +259,34 @@ const char *http_header(const struct http_request *request, const char *name)
 		evhttp_find_header(evhttp_request_get_input_headers(request->evhttp), name);
 
 	return value ? value : "";
+}
+
+void http_wipe_header(struct http_request *request, const char *name)
+{
+	struct evkeyval *header;
+
+	TAILQ_FOREACH (header, evhttp_request_get_input_headers(request->evhttp), next) {
+		if (strcasecmp(header->key, name) == 0)
+			explicit_bzero(header->value, strlen(header->value));
+	}
+}
+
+struct address http_client(const struct http_request *request)
+{
+	struct evhttp_connection *from = evhttp_request_get_connection(request->evhttp);
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+
+	if (!from ||
+		getpeername(bufferevent_getfd(evhttp_connection_get_bufferevent(from)),
+			(struct sockaddr *)&address, &length) != 0)
+		return (struct address){.family = AF_UNSPEC};
+	return address_of((struct sockaddr *)&address, length);
+}
+
+void http_add_header(struct http_request *request, const char *name, const char *value)
+{
+	evhttp_add_header(evhttp_request_get_output_headers(request->evhttp), name, value);
 }
 
 static void on_sent(const void *data, size_t length, void *argument)
@@ -293,9 +316,10 @@ static bool add_body(struct evbuffer *out, const struct http_answer *answer)
 	return false;
 }
 
-static void add_headers(struct evhttp_request *evhttp, const struct http_answer *answer)
+static void add_headers(const struct http_request *request, const struct http_answer *answer)
 {
-	struct evkeyvalq *headers = evhttp_request_get_output_headers(evhttp);
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(request->evhttp);
+	const struct http_header *common = request->http->options.headers;
 	char length[24];
 
 	snprintf(length, sizeof(length), "%zu", answer->length);
@@ -303,6 +327,8 @@ static void add_headers(struct evhttp_request *evhttp, const struct http_answer 
 	evhttp_add_header(headers, "Content-Length", length);
 	evhttp_add_header(headers, "Connection", "close");
 	evhttp_add_header(headers, "Cache-Control", "no-store");
+	for (; common && common->name; common++)
+		evhttp_add_header(headers, common->name, common->value);
 }
 
 void http_reply(struct http_request *request, const struct http_answer *answer)
@@ -316,7 +342,7 @@ void http_reply(struct http_request *request, const struct http_answer *answer)
 	const bool taken = body && add_body(body, answer);
 
 	http->options.replied(http->options.context, request->path, answer->code);
-	add_headers(evhttp, answer);
+	add_headers(request, answer);
 	if (wants_body && answer->length > 0 && !taken)
 		evhttp_send_error(evhttp, HTTP_SERVUNAVAIL, NULL);
 	else
@@ -346,100 +372,7 @@ void http_reply_text(struct http_request *request, int code, const char *type, c
 	http_reply(request, &answer);
 }
 
-/* --- listening ---------------------------------------------------------------------------- */
-
-static bool take(struct http *http, struct evconnlistener *listener)
-{
-	if (!listener)
-		return false;
-	if (!evhttp_bind_listener(http->evhttp, listener)) {
-		evconnlistener_free(listener);
-		return false;
-	}
-	evconnlistener_set_error_cb(listener, on_accept_failed);
-	http->listeners[http->listener_count++] = listener;
-	return true;
-}
-
-static bool listen_on(struct http *http, const struct addrinfo *at)
-{
-	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
-		LEV_OPT_REUSEABLE |
-		(at->ai_family == AF_INET6 ? (unsigned)LEV_OPT_BIND_IPV6ONLY : 0);
-
-	if (http->listener_count == LISTENERS_MOST) {
-		errno = E2BIG;
-		return false;
-	}
-	return take(http,
-		evconnlistener_new_bind(http->loop->base, NULL, NULL, flags, LISTEN_BACKLOG,
-			at->ai_addr, (int)at->ai_addrlen));
-}
-
-/* The backlog stays as the process that made the socket has set it. */
-static bool listen_on_socket(struct http *http, char *why, size_t size)
-{
-	const int fd = http->options.socket;
-
-	if (listener_family(fd) == AF_UNSPEC) {
-		snprintf(why, size, "the socket that was passed does not listen");
-		return false;
-	}
-	if (evutil_make_socket_nonblocking(fd) == 0 &&
-		evutil_make_socket_closeonexec(fd) == 0 &&
-		take(http,
-			evconnlistener_new(
-				http->loop->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE, 0, fd)))
-		return true;
-	snprintf(why, size, "the socket that was passed: %s", strerror(errno));
-	return false;
-}
-
-/*
- * Open all addresses of one item. One that works is enough: `*` without IPv6 has one that
- * fails.
- */
-static bool open_item(struct http *http, const char *item, char *why, size_t size)
-{
-	const struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
-	};
-	const bool is_all = strcmp(item, "*") == 0;
-	struct addrinfo *found;
-	unsigned opened = 0;
-	char port[16];
-	int error;
-
-	snprintf(port, sizeof(port), "%d", http->options.port);
-	error = getaddrinfo(is_all ? NULL : item, port, &hints, &found);
-	if (error != 0) {
-		snprintf(why, size, "'%s' is no numeric address", item);
-		return false;
-	}
-	for (const struct addrinfo *at = found; at; at = at->ai_next)
-		opened += listen_on(http, at);
-	if (opened == 0)
-		snprintf(why, size, "%s port %s: %s", item, port, strerror(errno));
-	freeaddrinfo(found);
-	return opened > 0;
-}
-
-static bool open_all(struct http *http, char *why, size_t size)
-{
-	char item[ADDRESS_ITEM_SIZE];
-
-	if (http->options.socket >= 0)
-		return listen_on_socket(http, why, size);
-	for (const char *at = http->options.addresses;
-		text_next_item(&at, TEXT_LIST_SEPARATORS, item, sizeof(item), NULL);) {
-		if (!open_item(http, item, why, size))
-			return false;
-	}
-	if (http->listener_count == 0)
-		snprintf(why, size, "no address to listen on");
-	return http->listener_count > 0;
-}
+/* --- opening and closing ------------------------------------------------------------------ */
 
 static void set_limits(struct http *http)
 {
@@ -474,7 +407,7 @@ struct http *http_open(
 	http->evhttp = evhttp_new(loop->base);
 	if (http->evhttp) {
 		set_limits(http);
-		if (open_all(http, why, size)) {
+		if (http_listen(http, why, size)) {
 			http->options.addresses = NULL;
 			return http;
 		}

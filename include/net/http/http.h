@@ -9,11 +9,16 @@
  * accepted, in any state. A request has a request line and headers of at most HTTP_HEADERS_SIZE
  * bytes together, and no body; requests other than GET and HEAD are answered here. A client may
  * end its side of the connection behind its request. Each response closes its connection.
+ *
+ * With TLS the handshake counts for HTTP_TIME too. A client that does not speak TLS then is
+ * disconnected without a response.
  */
-#ifndef PGUSHER_NET_HTTP_H
-#define PGUSHER_NET_HTTP_H
+#ifndef PGUSHER_NET_HTTP_HTTP_H
+#define PGUSHER_NET_HTTP_HTTP_H
 
+#include "net/address.h"
 #include "net/loop.h"
+#include "net/tls_context.h"
 
 enum {
 	HTTP_CONNECTIONS = 32,
@@ -27,11 +32,24 @@ enum {
 struct http;
 struct http_request;
 
+/* A header; the texts are constant. */
+struct http_header {
+	const char *name, *value;
+};
+
 struct http_options {
 	const char *addresses; /* numeric, separated by commas or blanks; `*`: all. Only read */
 	int port;
 	/* A listening socket to use instead, owned by the server after success; -1: none. */
 	int socket;
+	const struct http_header
+		*headers; /* of each response; the last one has no name. NULL: none */
+	/*
+	 * Asked for each new connection: returns whether it has to be encrypted, and sets the
+	 * context, of which the connection takes a reference. NULL there: the connection is closed.
+	 * The function may be NULL: no connection is encrypted.
+	 */
+	bool (*wants_tls)(void *context, struct tls_context **out);
 	/*
 	 * A request has arrived. It is valid until http_reply(), which may be called in a later
 	 * turn.
@@ -79,6 +97,15 @@ const char *http_path(const struct http_request *request);
 
 /* Returns the value of a header, "" if there is none; owned by the request. */
 const char *http_header(const struct http_request *request, const char *name);
+
+/* Overwrite the value of a header, if there is one: it was a password. */
+void http_wipe_header(struct http_request *request, const char *name);
+
+/* Returns the address of the client; AF_UNSPEC if the connection is closed. */
+struct address http_client(const struct http_request *request);
+
+/* Add a header to the response to come. */
+void http_add_header(struct http_request *request, const char *name, const char *value);
 
 /*
  * Send the response and free the request. Allowed when the client has disconnected meanwhile.
