@@ -61,6 +61,7 @@ extern const struct setting_kind setting_kind_UNSIGNED;
 extern const struct setting_kind setting_kind_DURATION;
 extern const struct setting_kind setting_kind_WHOLE_SECONDS;
 extern const struct setting_kind setting_kind_WHOLE_MILLISECONDS;
+extern const struct setting_kind setting_kind_LOG_DURATION;
 extern const struct setting_kind setting_kind_STRING;
 extern const struct setting_kind setting_kind_NAMES;
 extern const struct setting_kind setting_kind_FREE_TEXT;

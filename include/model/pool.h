@@ -18,6 +18,7 @@
 #include "model/server_link.h"
 #include "model/statistics/labels.h"
 #include "model/statistics/latency.h"
+#include "model/statistics/slow_log.h"
 #include "model/statistics/stats.h"
 #include "model/user.h"
 
@@ -133,6 +134,7 @@ struct pool {
 	struct history_series *history; /* owned; NULL: see model/statistics/history */
 	/* What the history has counted: transactions and errors. */
 	uint64_t counted_transactions, counted_errors;
+	uint64_t slow[SLOW_CAUSES]; /* queries that took log_min_duration or longer */
 };
 
 /*
@@ -375,6 +377,9 @@ void pool_end_period(struct pool *pool);
 
 /* Returns how many of its connected servers exceed its size. */
 unsigned pool_reserve_in_use(const struct pool *pool);
+
+/* Returns whether a transaction is open and all requests of its client are answered. */
+bool pool_server_idles_in_transaction(const struct server_link *server);
 
 /*
  * Return the age of the oldest open transaction, and of the one that has waited longest for the

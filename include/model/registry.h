@@ -29,8 +29,10 @@ struct close_events;
 struct derivations;
 struct external_auth_queue;
 struct history;
+struct query_watch;
 struct relay_events;
 struct server_login_owner;
+struct slow_log;
 
 LIST_HEAD(link_walk_list, link_walk);
 
@@ -83,6 +85,9 @@ struct registry {
 	const struct relay_events *relay_events; /* called at the end of a run of the relay */
 	const struct relay_events *drain_events; /* in their place when clients have to leave */
 	const struct server_login_owner *login_owner; /* called by logins to servers */
+	/* Owned, see session/rules/watching; NULL: log_min_duration is -1. */
+	struct slow_log *slow_log;
+	struct query_watch *query_watch;
 	struct pool *console_pool;
 	struct link_list logins; /* clients in GREETING, AUTHENTICATING and LOOKING_UP */
 	unsigned login_count;

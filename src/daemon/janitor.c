@@ -11,6 +11,7 @@
 #include "session/pool/auto_size.h"
 #include "session/pool/host_watch.h"
 #include "session/pool/peering.h"
+#include "session/slow/slow_report.h"
 
 /* A third of a second. */
 #define PERIOD (USEC_PER_SEC / 3)
@@ -49,6 +50,7 @@ static void run_upkeep(struct janitor *janitor, usec_t now)
 	peering_work(registry);
 	host_watch_round(registry);
 	auto_size_upkeep(registry);
+	slow_report_left_out(registry);
 	end_stats_period(janitor, now);
 	shutdown_advance(registry);
 }

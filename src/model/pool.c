@@ -402,8 +402,7 @@ unsigned pool_reserve_in_use(const struct pool *pool)
 	return size > 0 && servers > (unsigned)size ? servers - (unsigned)size : 0;
 }
 
-/* Returns whether a transaction is open and all requests of its client are answered. */
-static bool is_idle_in_transaction(const struct server_link *server)
+bool pool_server_idles_in_transaction(const struct server_link *server)
 {
 	return server->link.peer &&
 		(server->transaction_status == 'T' || server->transaction_status == 'E') &&
@@ -434,7 +433,7 @@ usec_t pool_oldest_idle_transaction(const struct pool *pool, usec_t now)
 	usec_t oldest = 0;
 
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
-		if (is_idle_in_transaction(server_of(link)))
+		if (pool_server_idles_in_transaction(server_of(link)))
 			note_age(&oldest, link->request_time, now);
 	}
 	return oldest;

@@ -16,6 +16,7 @@ FOLDERS = {
     "session": [
         "link",
         "relay",
+        "slow",
         "notify",
         "statements",
         "parameters",

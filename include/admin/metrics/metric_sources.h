@@ -45,7 +45,8 @@ struct capacity_figures {
 
 /* metric_hosts has a row for each host of a database that was tried; the others see above. */
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
-	metric_client_groups, metric_capacity, metric_hosts, metric_pins, metric_unsent;
+	metric_client_groups, metric_capacity, metric_hosts, metric_pins, metric_unsent,
+	metric_slow;
 
 /* --- admin/metrics/metric_hosts.c --------------------------------------------------------- */
 
@@ -100,6 +101,11 @@ struct limit_figures {
 extern const struct metric_source metric_lists, metric_config, metric_version, metric_process,
 	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
 	metric_certificates, metric_dropped;
+
+/* --- admin/metrics/metric_advice.c -------------------------------------------------------- */
+
+/* A row for each row of SHOW ADVICE. */
+extern const struct metric_source metric_advice;
 
 /* --- admin/metrics/metric_counters.c ------------------------------------------------------ */
 

@@ -75,6 +75,8 @@ struct host {
 	struct host_progress progress;
 	struct host_capacity capacity; /* for pool_size = auto */
 	unsigned servers; /* links that are connected to it, or connecting */
+	/* Servers with a client: in the advisor's last sample, and as it counts them now. */
+	unsigned active, counting;
 	usec_t connect_time; /* how long the last successful login took; 0: none yet */
 	char error[HOST_ERROR_SIZE]; /* of the last failure; empty: none */
 	char name[]; /* as it is configured */
