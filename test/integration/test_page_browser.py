@@ -14,14 +14,17 @@ from support.clients.browser import Browser, find_browser
 from support.clients.page_client import HISTORY, STATE, check
 from support.page_figures import HOSTILE, NOW, SCENES, new_advice, new_history, new_host, new_pool, new_slow, new_state, times
 from support.process import wait_until
-from support.servers.page_server import FILES, PageServer
+from support.servers.page_server import TOP, PageServer, page_file, page_sources
 from support.servers.pooler import is_sanitized
 
-TOP = FILES.parents[3]
+FILES = ("icon.svg", "page.css", "page.html", "page.js")
 # Pictures for the documents: PGUSHER_TEST_SCREENSHOTS is a folder to write them to (make screenshots).
 PICTURES = [(width, height, theme) for width, height in ((1280, 900), (390, 1200)) for theme in ("light", "dark")]
 # What pictures are made of. The lint test/lint/pictures.py compares these sums with those of the tree.
-SOURCES = [*sorted(FILES.iterdir()), TOP / "test/integration/support/page_figures.py"]
+SOURCES = [
+    *(path for name in FILES for path in page_sources(name)),
+    TOP / "test/integration/support/page_figures.py",
+]
 
 HEADLINES = {
     "calm": "No client waits: pgusher and PostgreSQL keep up",
@@ -282,11 +285,11 @@ def test_hostile_names_are_text(open_page):
 
 
 def test_the_source_makes_no_markup_from_text():
-    script = (FILES / "page.js").read_text()
+    script = page_file("page.js").decode()
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(|DOMParser|https?://(?!www\.w3\.org/2000/svg)", script)
-    page = (FILES / "page.html").read_text()
+    page = page_file("page.html").decode()
     assert not re.search(r"\sstyle=|\son\w+=|<style|https?:", page)
-    assert not re.search(r"url\(|@import|https?:", (FILES / "page.css").read_text())
+    assert not re.search(r"url\(|@import|https?:", page_file("page.css").decode())
 
 
 # --- time -------------------------------------------------------------------------------------
@@ -481,7 +484,7 @@ def test_texts_stand_out_in_both_themes(open_page, server, theme):
     with open_page("overload", theme=theme) as page:
         wait_for_figures(page)
         for scene in ("overload", "paused", "calm", "down"):
-            page.run("(next, hour) => { state = next; Object.assign(history, hour); showHistory(); showState(); }", *SCENES[scene]())
+            page.run("(next, past) => { state = next; Object.assign(hour, past); showHistory(); showState(); }", *SCENES[scene]())
             least, text = page.run(CONTRAST)
             assert least >= 4.5, (scene, text)
         server.stop()

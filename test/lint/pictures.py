@@ -7,7 +7,7 @@ import hashlib
 from report import TOP, verdict
 
 SUMS = TOP / "doc" / "images" / "page.sha256"
-FILES = "src/admin/page/files"
+FOLDERS = ("src/admin/page/files", "src/admin/page/script")
 PICTURES_LEAST = 4
 LARGEST = 150000
 ADVICE = "run make screenshots, and look at them"
@@ -20,7 +20,7 @@ def outdated():
         path = TOP / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != expected:
             yield f"{name} is not what the pictures are of: {ADVICE}"
-    for path in sorted((TOP / FILES).iterdir()):
+    for path in sorted(path for folder in FOLDERS for path in (TOP / folder).iterdir()):
         name = str(path.relative_to(TOP))
         if name not in sums:
             yield f"{name} is not in {SUMS.name}: {ADVICE}"

@@ -5,11 +5,13 @@ import contextlib
 import http.server
 import json
 import pathlib
+import re
 import threading
 
 from support.process import HOST
 
-FILES = pathlib.Path(__file__).resolve().parents[4] / "src" / "admin" / "page" / "files"
+TOP = pathlib.Path(__file__).resolve().parents[4]
+FOLDER = TOP / "src" / "admin" / "page"
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -22,6 +24,20 @@ HEADERS = {
     "Cache-Control": "no-store",
     "X-Frame-Options": "DENY",
 }
+
+
+def page_sources(name):
+    """The source files of a file of the page, in their order; empty when there is no such file."""
+    if name == "page.js":
+        names = re.findall(r"page/script/(\w+\.js)", (TOP / "src" / "Makefile.inc").read_text())
+        return [FOLDER / "script" / script for script in names]
+    path = FOLDER / "files" / name
+    return [path] if "/" not in name and path.is_file() else []
+
+
+def page_file(name):
+    """A file of the page, as pgusher serves it."""
+    return b"".join(path.read_bytes() for path in page_sources(name))
 
 
 class PageServer:
@@ -80,10 +96,9 @@ class PageServer:
             text = value if isinstance(value, str) else json.dumps(value)
             return self.status, "application/json", text.encode()
         name = "page.html" if path == "/" else path[1:]
-        file = FILES / name
-        if "/" in name or not file.is_file():
+        if not page_sources(name):
             return 404, "text/plain", b"not found\n"
-        return 200, TYPES[file.suffix], file.read_bytes()
+        return 200, TYPES[pathlib.Path(name).suffix], page_file(name)
 
     @property
     def address(self):
