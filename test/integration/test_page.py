@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 """The page for browsers, at the side of the server: its files and what its JSON says."""
 
-import os
 import signal
 import socket
 
@@ -11,9 +10,9 @@ from support import wire
 from support.clients.metrics_page import ask, scrape_in_time
 from support.clients.page_client import fetch, history_of, state_of
 from support.process import HOST, free_port, wait_until
+from support.servers.page_server import page_file
 from support.servers.pooler import is_sanitized
 
-FILES = os.path.join(os.path.dirname(__file__), "..", "..", "src", "admin", "page", "files")
 
 
 @pytest.fixture
@@ -45,8 +44,7 @@ def served(new_pooler):
 def test_files_are_those_of_the_source_and_bound_to_themselves(served, path, name, kind):
     pooler = served()
     answer = fetch(pooler.metrics, path)
-    with open(os.path.join(FILES, name), encoding="utf-8") as file:
-        assert (answer.status, answer.text) == (200, file.read())
+    assert (answer.status, answer.text) == (200, page_file(name).decode())
     headers = answer.headers
     assert headers["Content-Type"] == kind
     policy = headers["Content-Security-Policy"].split("; ")
