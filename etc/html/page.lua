@@ -4,6 +4,15 @@
 
 local section = ""
 
+-- The title of each document, by the name of its file.
+local titles = {}
+for line in io.lines(pandoc.path.join({pandoc.path.directory(PANDOC_SCRIPT_FILE), "pages.list"})) do
+	local name, title = line:match("^(%S+%.md) (.+)$")
+	if name then
+		titles[pandoc.path.filename(name)] = title
+	end
+end
+
 local function page_of(target)
 	local path, anchor = target:match("^([^#]*)(.*)$")
 	local name = path:match("([^/]+)$")
@@ -21,7 +30,12 @@ local function page_of(target)
 	error("a link to " .. target .. ", which is no page")
 end
 
+-- A link with the name of a file has the title of its page instead.
 local function link(element)
+	local title = titles[pandoc.utils.stringify(element.content):match("[^/]*$")]
+	if title then
+		element.content = pandoc.Inlines({pandoc.Str(title)})
+	end
 	element.target = page_of(element.target)
 	return element
 end
