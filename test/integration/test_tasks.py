@@ -15,7 +15,7 @@ import pytest
 from support import wire
 from support.documents import FOLDER, Document
 from support.passwords import scram_secret
-from support.process import HOST, wait_until
+from support.process import HOST, stays, wait_until
 from support.servers.cluster import Cluster
 
 OLD, NEW = "of-the-server", "the-new-one"
@@ -126,7 +126,8 @@ def shop_pooler(new_pooler, shop):
         if settings:
             content = content.replace(f" user=shop password={OLD}", "")
         own = {key: value for key, value in pooler.own_settings().items() if not key.startswith("auth_")}
-        own.update(pool_mode="transaction", **settings)
+        # Servers are used once, so that each password is needed all the time.
+        own.update(pool_mode="transaction", server_lifetime=0, **settings)
         content += "".join(f"{name} = {value}\n" for name, value in own.items())
         pooler.config_text = lambda: content
         pooler.auth = {**auth, "admin": "of the admin"}
@@ -255,6 +256,7 @@ def test_the_password_of_pgusher_itself_is_changed(shop_pooler, shop, whose):
     with application.working():
         on_console(pooler, "hold everything")
         shop.sql(ROTATION.text("the new password", {"ROLE shop": f"ROLE {whose}"}))
+        stays(lambda: not application.failures, 0.3)
         shell("write it down", pooler.folder, replaced)
         assert NEW in open(file).read() and OLD not in open(file).read()
         on_console(pooler, "go on")
