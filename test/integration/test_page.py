@@ -258,6 +258,29 @@ def test_a_takeover_passes_the_page_on(served):
     assert only(after["pools"])["clients"]["idle"] == 1
 
 
+def test_advice_and_slow_queries_are_told(served):
+    settings = {"default_pool_size": 1, "log_min_duration": 0, "page_details": 1}
+    pooler = served(settings)
+    client = pooler.client(application_name="report <1>")
+    client.query("SELECT '<b>', pg_sleep(0.01)")
+    pooler.wait_pool(sv_idle=1)
+    state = state_of(pooler)
+    slow = only(state["slow"])
+    assert slow["pool"] == only(state["pools"])["id"]
+    assert slow["server_ms"] >= 10
+    parts = slow["queue_ms"] + slow["server_ms"] + slow["client_ms"]
+    assert slow["total_ms"] == pytest.approx(parts, abs=0.01)
+    assert (slow["rows"], slow["application"]) == (1, "report <1>")
+    assert slow["text"] == "SELECT '<b>', pg_sleep(0.01)"
+    assert abs(slow["at"] - state["now"]) < 60
+    pooler.command("SET page_details = 0")
+    slow = only(state_of(pooler)["slow"])
+    assert (slow["text"], slow["application"]) == (None, None)
+    for _ in range(25):
+        client.query("SELECT 1")
+    wait_until(lambda: len(state_of(pooler)["slow"]) == 20, 5, "twenty slow queries")
+
+
 # The history
 
 

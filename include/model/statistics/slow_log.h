@@ -35,6 +35,7 @@ struct slow_query {
 	usec_t at; /* wall clock time of its end */
 	uint64_t client; /* as link_handle() */
 	uint32_t client_number; /* as link_number() */
+	uint64_t pool; /* the number of its pool, which may not exist any more */
 	char database[SLOW_NAME_SIZE], user[SLOW_NAME_SIZE];
 	char address[SLOW_NAME_SIZE]; /* of the client, without port */
 	uint16_t port;

@@ -6,8 +6,9 @@
 
 #include "admin/advice/advice.h"
 #include "admin/metrics/metric_sources.h"
+#include "model/statistics/slow_log.h"
 
-enum { HOSTS_MOST = 200 };
+enum { HOSTS_MOST = 200, SLOW_MOST = 20 };
 
 void state_json_init(struct state_json *state, struct registry *registry)
 {
@@ -215,6 +216,42 @@ static void write_advice(struct state_json *state)
 	json_close_array(&state->json);
 }
 
+/* --- slow queries ------------------------------------------------------------------------- */
+
+static void write_slow_query(struct state_json *state, const struct slow_query *query)
+{
+	struct json *json = &state->json;
+
+	json_open_object(json, NULL);
+	json_seconds(json, "at", query->at);
+	json_integer(json, "pool", (int64_t)query->pool);
+	json_milliseconds(json, "total_ms", query->total);
+	json_milliseconds(json, "queue_ms", query->parts[SLOW_QUEUE]);
+	json_milliseconds(json, "server_ms", query->parts[SLOW_SERVER]);
+	json_milliseconds(json, "client_ms", query->parts[SLOW_CLIENT]);
+	json_integer(json, "rows", (int64_t)query->rows);
+	json_integer(json, "bytes", (int64_t)query->sent);
+	json_text(json, "application",
+		state->details && query->application[0] ? query->application : NULL);
+	json_text(json, "text", state->details && query->text[0] ? query->text : NULL);
+	json_close_object(json);
+}
+
+static void write_slow(struct state_json *state)
+{
+	const struct slow_log *log = state->registry->slow_log;
+	const struct slow_query *query;
+
+	json_open_array(&state->json, "slow");
+	for (unsigned age = 0; age < SLOW_MOST; age++) {
+		query = slow_log_get(log, age);
+		if (!query)
+			break;
+		write_slow_query(state, query);
+	}
+	json_close_array(&state->json);
+}
+
 /* --- the document ------------------------------------------------------------------------- */
 
 static bool begin(void *context, struct buffer *out)
@@ -247,8 +284,7 @@ static bool write_more(void *context)
 	json_integer(json, "pools_total", (int64_t)state->pools.total);
 	write_hosts(state);
 	write_advice(state);
-	json_open_array(json, "slow");
-	json_close_array(json);
+	write_slow(state);
 	json_close_object(json);
 	return false;
 }

@@ -43,6 +43,7 @@ static void name_parties(struct slow_query *out, const struct client_link *clien
 
 	out->client = link_handle(&client->link);
 	out->client_number = link_number(&client->link);
+	out->pool = client->link.pool->number;
 	text_escape(out->database, sizeof(out->database), database, strlen(database));
 	text_escape(out->user, sizeof(out->user), user, strlen(user));
 	text_copy(out->address, sizeof(out->address),
