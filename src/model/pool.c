@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "model/registry.h"
-#include "model/statistics/history.h"
 #include "wire/pin_causes.h"
 #include "wire/sqlstate.h"
 
@@ -562,7 +561,6 @@ void pool_free(struct pool *pool)
 	pool_forget_welcome(pool);
 	pool_set_credential(pool, NULL);
 	pool_drop_counts(pool);
-	history_forget_pool(pool);
 	free(pool->sizing);
 	wheel_remove(&pool->registry->loop->wheel, &pool->reserve_due);
 	handles_take_back(&pool->registry->process->handles, &pool->handle, pool);

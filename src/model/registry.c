@@ -314,6 +314,7 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 		TAILQ_REMOVE(&registry->work, pool, in_work);
 	TAILQ_REMOVE(&registry->pools, pool, in_registry);
 	registry->pool_count--;
+	history_forget_pool(pool);
 	pool_free(pool);
 	registry_let_go_user(registry, user);
 }

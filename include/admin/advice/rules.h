@@ -26,14 +26,19 @@ struct advisor {
 	unsigned cores; /* of this machine; 0: not asked for yet */
 };
 
+/* --- measures: src/admin/advice/measures.c ------------------------------------------------ */
+
 /* How long the meters have counted: half a minute to a minute. */
-usec_t advisor_window(const struct advisor *advisor);
+usec_t measures_window(const struct advisor *advisor);
 
 /* Returns what the meter tells of the counter; turns it if that is due. */
-uint64_t advisor_growth(const struct advisor *advisor, struct meter *meter, uint64_t count);
+uint64_t measures_growth(const struct advisor *advisor, struct meter *meter, uint64_t count);
 
 /* Returns how often that is in 1,000 seconds; 0 while the time is too short to tell. */
-int64_t advisor_rate(const struct advisor *advisor, uint64_t growth);
+int64_t measures_rate(const struct advisor *advisor, uint64_t growth);
+
+/* Returns the cores of the machine of this server's host; 0: not known. */
+unsigned measures_cores(struct advisor *advisor, const struct server_link *server);
 
 /* --- rules, by the file that has them ----------------------------------------------------- */
 
@@ -44,6 +49,8 @@ void host_advice_look_at_lag(struct advisor *advisor, struct pool *pool);
 void database_advice_look(struct advisor *advisor, struct database *database);
 void limit_advice_look(struct advisor *advisor, struct pool *pool);
 void pool_advice_look(struct advisor *advisor, struct pool *pool);
+/* A pool in which clients wait for servers, all of which are in use. */
+void full_advice_look(struct advisor *advisor, struct pool *pool);
 void transaction_advice_look(struct advisor *advisor, struct pool *pool);
 
 /* --- sentences: append that of the finding if its kind is of this file, and return true --- */
@@ -56,12 +63,6 @@ bool pool_advice_write(const struct advice *finding, bool with_names, struct buf
 bool full_advice_write(const struct advice *finding, bool with_names, struct buffer *out);
 bool transaction_advice_write(
 	const struct advice *finding, bool with_names, struct buffer *out);
-
-/* Returns the cores of the machine of this server's host; 0: not known. */
-unsigned advisor_cores(struct advisor *advisor, const struct server_link *server);
-
-/* A pool in which clients wait for servers, all of which are in use. */
-void full_advice_look(struct advisor *advisor, struct pool *pool);
 
 /* ` by application 'Y' (10.0.0.1)`, or nothing. Sets these of a client. */
 void transaction_advice_set_client(struct advice *finding, const struct client_link *client);

@@ -11,10 +11,10 @@ enum { EVICTIONS, MISSES_PERCENT, STATEMENTS_MOST };
 static void look_at_statements(struct advisor *advisor, struct database *database)
 {
 	struct prepared_counts *counts = &database->prepared;
-	const uint64_t hits = advisor_growth(advisor, &counts->hits_meter, counts->hits);
-	const uint64_t misses = advisor_growth(advisor, &counts->misses_meter, counts->misses);
-	const int64_t evictions = advisor_rate(
-		advisor, advisor_growth(advisor, &counts->evictions_meter, counts->evictions));
+	const uint64_t hits = measures_growth(advisor, &counts->hits_meter, counts->hits);
+	const uint64_t misses = measures_growth(advisor, &counts->misses_meter, counts->misses);
+	const int64_t evictions = measures_rate(
+		advisor, measures_growth(advisor, &counts->evictions_meter, counts->evictions));
 	struct advice *finding;
 
 	if (evictions < findings_least(ADVICE_PREPARED_EVICTIONS))
@@ -70,10 +70,10 @@ static void look_at_logins(struct advisor *advisor, struct database *database)
 
 	if (!counters)
 		return;
-	opened = advisor_rate(
-		advisor, advisor_growth(advisor, &counters->opened, counters->server_opened));
+	opened = measures_rate(
+		advisor, measures_growth(advisor, &counters->opened, counters->server_opened));
 	for (unsigned i = 0; i < SERVER_CLOSINGS; i++) {
-		const uint64_t growth = advisor_growth(
+		const uint64_t growth = measures_growth(
 			advisor, &counters->closed[i], counters->server_closed[i]);
 
 		all += growth;
@@ -84,7 +84,7 @@ static void look_at_logins(struct advisor *advisor, struct database *database)
 	}
 	/* Servers that stay are no churn: a pool fills up. */
 	if (opened < findings_least(ADVICE_LOGIN_CHURN) ||
-		advisor_rate(advisor, all) < findings_least(ADVICE_LOGIN_CHURN))
+		measures_rate(advisor, all) < findings_least(ADVICE_LOGIN_CHURN))
 		return;
 	finding = findings_note(&advisor->findings, ADVICE_LOGIN_CHURN,
 		&(struct finding_subject){.database = database});

@@ -148,7 +148,7 @@ static void set_figures(
 	finding_average(finding, IN_SESSION, use.in_session);
 	finding_average(finding, PINNED, use.pinned);
 	finding_average(finding, AT_HOST, queries_at_host(pool, &use));
-	figures[CORES] = use.first ? advisor_cores(advisor, use.first) : 0;
+	figures[CORES] = use.first ? measures_cores(advisor, use.first) : 0;
 	figures[BETTER_SIZE] = better_size(pool, &use, figures[CORES]);
 	figures[IDLE_LIMIT] = advisor->registry->process->settings->idle_transaction_timeout;
 	figures[CAUSE] = pool_main_pin(pool);
@@ -232,7 +232,8 @@ static void write_full(const struct advice *finding, struct buffer *out)
 	if (finding->figures[CORES] > 0) {
 		buffer_printf(out, "PostgreSQL has room: ");
 		write_host(finding, out);
-		buffer_printf(out, ". ");
+		buffer_printf(out, ", which can use %lld. ",
+			(long long)finding->figures[CORES] * SIZING_PER_CORE);
 	} else {
 		buffer_printf(out,
 			"How many cores PostgreSQL has is not known (host_cores); if "

@@ -82,7 +82,7 @@ static void look_at_refusals(struct advisor *advisor)
 	for (unsigned i = 0; i < REFUSALS; i++) {
 		const enum client_rejection why = refusals[i].why;
 		const uint64_t growth =
-			advisor_growth(advisor, &advisor->meters.rejected[why], counts[why]);
+			measures_growth(advisor, &advisor->meters.rejected[why], counts[why]);
 
 		if (growth > most) {
 			most = growth;
@@ -96,7 +96,7 @@ static void look_at_refusals(struct advisor *advisor)
 		return;
 	finding->setting = refusals[row].setting;
 	finding->figures[REFUSED] = (int64_t)most;
-	finding->figures[REFUSED_TIME] = advisor_window(advisor);
+	finding->figures[REFUSED_TIME] = measures_window(advisor);
 }
 
 static void write_refusals(const struct advice *finding, struct buffer *out)
@@ -116,14 +116,14 @@ static void look_at_auth_failures(struct advisor *advisor)
 
 	for (unsigned i = 0; i < AUTH_FAILURES; i++)
 		sum += counts[i];
-	growth = advisor_growth(advisor, &advisor->meters.auth_failures, sum);
+	growth = measures_growth(advisor, &advisor->meters.auth_failures, sum);
 	if (growth < (uint64_t)findings_least(ADVICE_AUTH_FAILURES))
 		return;
 	finding = note(advisor, ADVICE_AUTH_FAILURES);
 	if (!finding)
 		return;
 	finding->figures[REFUSED] = (int64_t)growth;
-	finding->figures[REFUSED_TIME] = advisor_window(advisor);
+	finding->figures[REFUSED_TIME] = measures_window(advisor);
 }
 
 static void write_auth_failures(const struct advice *finding, struct buffer *out)
@@ -264,7 +264,7 @@ enum { LINES, LINES_TIME };
 
 static void look_at_log(struct advisor *advisor)
 {
-	const uint64_t lost = advisor_growth(advisor, &advisor->meters.log_lost, log_lost());
+	const uint64_t lost = measures_growth(advisor, &advisor->meters.log_lost, log_lost());
 	struct advice *finding;
 
 	if (lost < (uint64_t)findings_least(ADVICE_LOG_LOST))
@@ -273,7 +273,7 @@ static void look_at_log(struct advisor *advisor)
 	if (!finding)
 		return;
 	finding->figures[LINES] = (int64_t)lost;
-	finding->figures[LINES_TIME] = advisor_window(advisor);
+	finding->figures[LINES_TIME] = measures_window(advisor);
 	finding->setting = settings_of(advisor)->syslog ? "syslog" : "logfile";
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Advice about transactions that are open for long: idle ones, and others. */
+#include <stdio.h>
+
 #include "admin/advice/rules.h"
 
 enum { AGE, IDLE_TIME, COUNT, LIMIT };
@@ -18,8 +20,11 @@ static const char *application_of(const struct client_link *client)
 
 void transaction_advice_set_client(struct advice *finding, const struct client_link *client)
 {
+	char address[ADDRESS_TEXT_SIZE];
+
 	finding_set_name(finding, application_of(client));
-	address_host(&client->link.remote, finding->address);
+	snprintf(finding->address, sizeof(finding->address), "%s",
+		address_host(&client->link.remote, address));
 }
 
 void transaction_advice_write_client(
