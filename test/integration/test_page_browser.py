@@ -245,27 +245,51 @@ def test_the_verdict_answers_the_four_questions(open_page):
         assert page.run("() => document.title") == "(95 waiting) pgusher"
 
 
-@pytest.mark.parametrize(
-    "changes, headline",
-    [
-        ({"servers": {"pinned": 4}}, "Clients wait: pool 1 is full because servers are pinned to clients"),
-        (
-            {"transaction_ms": times(300, 400, 500, 600)},
-            "Clients wait: pool 1 is full because transactions hold servers between queries",
-        ),
-        ({"paused": True}, "Clients wait: pool 1 is paused"),
-        ({"servers": {"active": 1, "login": 2}}, "Clients wait: new servers of pool 1 log in at PostgreSQL"),
-        ({"longest_wait": 0.02, "errors_per_second": 0}, "Clients wait only briefly, but a transaction of pool 1 is left open"),
-    ],
-)
-def test_the_verdict_names_the_cause(open_page, changes, headline):
-    state, history = page_figures.overload()
-    pool = next(pool for pool in state["pools"] if pool["id"] == 1)
-    for name, value in changes.items():
-        pool[name] = {**pool[name], **value} if isinstance(value, dict) else value
-    with open_page((state, history)) as page:
+FULL = "Clients wait: pool 1 is full"
+
+
+VERDICTS = [
+    ({"oldest_idle_transaction": 0}, f"{FULL}, PostgreSQL is not the limit", "pool_size"),
+    ({}, f"{FULL}, PostgreSQL is not the limit", "idle_transaction_timeout"),
+    ({"servers": {"pinned": 4}}, f"{FULL} because servers are pinned to clients", "SHOW PINS"),
+    (
+        {"transaction_ms": times(300, 400, 500, 600)},
+        f"{FULL} because transactions hold servers between queries",
+        "application",
+    ),
+    ({"query_ms": times(300, 400, 500, 600)}, f"{FULL} because PostgreSQL is slow", "log_min_duration"),
+    ({"paused": True}, "Clients wait: pool 1 is paused", "RESUME"),
+    (
+        {"servers": {"active": 1, "login": 2}},
+        "Clients wait: new servers of pool 1 log in at PostgreSQL",
+        "min_pool_size",
+    ),
+    (
+        {"servers": {"active": 1}},
+        "Clients wait: pool 1 is not full, but a limit of its database, user or host is reached",
+        "max_db_connections",
+    ),
+    (
+        {"longest_wait": 0.02, "errors_per_second": 0},
+        "Clients wait only briefly, but a transaction of pool 1 is left open",
+        "There is no advice yet.",
+    ),
+    ({"longest_wait": 0.02}, "Clients wait only briefly, but queries fail in pool 1", "There is no advice yet."),
+]
+
+
+def test_the_verdict_names_the_cause_and_what_to_change(open_page):
+    before, history = page_figures.overload()
+    with open_page((before, history)) as page:
         wait_for_figures(page)
-        assert page.text("#headline") == headline
+        for changes, headline, change in VERDICTS:
+            state = copy.deepcopy({**before, "advice": []})
+            pool = next(pool for pool in state["pools"] if pool["id"] == 1)
+            for name, value in changes.items():
+                pool[name] = {**pool[name], **value} if isinstance(value, dict) else value
+            page.run("(next) => { state = next; showState(); }", state)
+            assert page.text("#headline") == headline
+            assert change in page.text("#change")
 
 
 # --- hostile names ----------------------------------------------------------------------------

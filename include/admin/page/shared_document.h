@@ -2,7 +2,7 @@
 /*
  * A JSON document that is written once for all requests of a second: a piece in every turn of the
  * event loop, and only while requests wait for it. The finished document is kept for those that
- * come soon after.
+ * come soon after, some seconds at most.
  */
 #ifndef PGUSHER_ADMIN_PAGE_SHARED_DOCUMENT_H
 #define PGUSHER_ADMIN_PAGE_SHARED_DOCUMENT_H
@@ -41,6 +41,7 @@ struct shared_document {
 	unsigned waiting_count;
 	unsigned served_count; /* of those: they came before the document was begun */
 	struct document *newest; /* a reference; NULL: none */
+	struct deadline old; /* of the newest: it is freed */
 	unsigned documents; /* finished, and not freed: readers may be slow */
 };
 

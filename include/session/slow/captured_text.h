@@ -8,7 +8,7 @@
 
 #include "session/slow/query_watch.h"
 
-/* A message of a client: Query, Parse or Bind; others are ignored. */
+/* A message of a client: Query, Parse, Bind or Describe; others are ignored. */
 struct captured_message {
 	uint8_t type;
 	const uint8_t *body;

@@ -24,8 +24,8 @@ struct watched_query {
 	usec_t queue_time, client_time;
 	uint64_t rows, sent, received; /* as in struct slow_query */
 	struct statement *statement; /* a reference: it has the text; NULL: `head` has */
-	uint64_t text_length; /* of the whole text; 0: not known */
-	uint32_t head_length, tail_length; /* the tail is empty if the head is the whole text */
+	uint64_t text_length; /* of a text that is longer than the head; 0: not known */
+	uint32_t head_length, tail_length; /* the head ends earlier if it has a NUL */
 	bool has_text, has_parameters; /* they were looked for */
 	char sqlstate[6]; /* of the first error */
 	/* All before this is set to 0 when a query begins. */
@@ -72,7 +72,14 @@ void watched_query_begin(
 	struct watched_query *query, const struct client_link *client, usec_t started);
 
 /* Drop what was noted: no query runs. */
-void watched_query_end(struct watched_query *query);
+static inline void watched_query_end(struct watched_query *query)
+{
+	if (query->statement)
+		statement_unref(query->statement);
+	query->statement = NULL;
+	query->client = 0;
+	query->started = query->ended = 0;
+}
 
 /* Free a record that was taken. NULL is allowed. */
 void watched_query_free(struct watched_query *query);

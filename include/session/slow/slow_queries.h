@@ -15,6 +15,24 @@
 #include "session/slow/query_watch.h"
 
 /*
+ * Begin the record of the client's present query. What was before is not in it if the query is older
+ * than the log, or came from another process. Returns NULL if no query runs, or out of memory.
+ */
+struct watched_query *slow_queries_begin(const struct relay_run *run);
+
+/* Returns the record of the client's present query, which begins if there is none; or NULL. */
+static inline struct watched_query *slow_queries_present(const struct relay_run *run)
+{
+	struct watched_query *query;
+
+	if (!run->client || !run->server)
+		return NULL;
+	query = query_watch_find(link_registry(run->from)->query_watch, run->server);
+	return query && watched_query_is_of(query, run->client) ? query
+								: slow_queries_begin(run);
+}
+
+/*
  * A judge has passed or dropped this message of a paired client, which began at `at` and of which
  * the bytes up to run->end have arrived.
  */
@@ -24,12 +42,7 @@ void slow_queries_message(
 /* COPY data of the client are passed to its server. */
 void slow_queries_copy_data(struct relay_run *run);
 
-/*
- * The server has sent rows or COPY data, the tag of a command, an error, the request for COPY data.
- * A judge has passed the latter three.
- */
-void slow_queries_rows(struct relay_run *run, size_t bytes);
-void slow_queries_command(struct relay_run *run, const uint8_t *at, const struct frame *frame);
+/* A judge has passed an error, or the request for COPY data, of the server. */
 void slow_queries_error(struct relay_run *run, const uint8_t *at, const struct frame *frame);
 void slow_queries_copy_in(struct relay_run *run);
 

@@ -232,7 +232,8 @@ static void write_full(const struct advice *finding, struct buffer *out)
 	if (finding->figures[CORES] > 0) {
 		buffer_printf(out, "PostgreSQL has room: ");
 		write_host(finding, out);
-		buffer_printf(out, ". ");
+		buffer_printf(out, ", which can use %lld. ",
+			(long long)finding->figures[CORES] * SIZING_PER_CORE);
 	} else {
 		buffer_printf(out,
 			"How many cores PostgreSQL has is not known (host_cores); if "

@@ -7,18 +7,15 @@
 /* Documents that slow readers may keep; beyond that requests get the newest. */
 enum { DOCUMENTS_MOST = 4 };
 
+/* How long the newest one is kept: for requests that come while slow readers have all others. */
+#define DOCUMENT_KEPT (10 * USEC_PER_SEC)
+
 struct document {
 	struct shared_document *shared;
 	struct buffer text;
 	usec_t begun;
 	unsigned holders; /* requests that it is sent to, and shared->newest */
 };
-
-void shared_document_init(
-	struct shared_document *shared, struct loop *loop, const struct document_writer *writer)
-{
-	*shared = (struct shared_document){.loop = loop, .writer = *writer};
-}
 
 static void release(void *owner)
 {
@@ -35,9 +32,24 @@ static void forget_newest(struct shared_document *shared)
 {
 	struct document *document = shared->newest;
 
+	wheel_remove(&shared->loop->wheel, &shared->old);
 	shared->newest = NULL;
 	if (document)
 		release(document);
+}
+
+/* No browser asks: give the memory back. */
+static void on_old(struct deadline *deadline)
+{
+	forget_newest((struct shared_document *)((char *)deadline -
+		offsetof(struct shared_document, old)));
+}
+
+void shared_document_init(
+	struct shared_document *shared, struct loop *loop, const struct document_writer *writer)
+{
+	*shared =
+		(struct shared_document){.loop = loop, .writer = *writer, .old.expire = on_old};
 }
 
 static void send_document(struct http_request *request, struct document *document)
@@ -76,6 +88,7 @@ static struct document *finish(struct shared_document *shared)
 		shared->out = (struct buffer){0};
 		shared->documents++;
 		shared->newest = document;
+		wheel_set(&shared->loop->wheel, &shared->old, document->begun + DOCUMENT_KEPT);
 	}
 	buffer_free(&shared->out);
 	return document;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/watching.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,11 @@
 /* The tables that are replaced: of PAIRED clients, and two of servers. */
 enum { TABLES = CLIENT_PAIRINGS + 2 };
 
+struct watched_table {
+	const struct relay_rule *original;
+	struct relay_rule rules[RELAY_TYPES];
+};
+
 struct watching {
 	struct query_watch watch; /* registry.query_watch points to it */
 	/* What is in force while the log is off. */
@@ -24,8 +30,7 @@ struct watching {
 	struct link_rules rules;
 	struct close_events close;
 	struct relay_events relay, drain;
-	const struct relay_rule *originals[TABLES];
-	struct relay_rule tables[TABLES][RELAY_TYPES];
+	struct watched_table tables[TABLES];
 };
 
 static const struct watching *watching_of(const struct link *link)
@@ -33,17 +38,35 @@ static const struct watching *watching_of(const struct link *link)
 	return (const struct watching *)link_registry(link)->query_watch;
 }
 
-/* Returns the judge of the message at run->at in the table that is replaced. */
-static const struct relay_rule *original(const struct relay_run *run)
+/* Returns the rule for the message at run->at in the table that is replaced. */
+static inline const struct relay_rule *original(const struct relay_run *run)
 {
-	const struct watching *watching = watching_of(run->from);
-	const size_t place =
-		(size_t)((const char *)run->from->rules - (const char *)watching->tables[0]);
+	const struct watched_table *table =
+		(const struct watched_table *)((const char *)run->from->rules -
+			offsetof(struct watched_table, rules));
 
-	return &watching->originals[place / sizeof(watching->tables[0])][run->frame.type];
+	return &table->original[run->frame.type];
 }
 
 /* --- messages of clients ------------------------------------------------------------------ */
+
+/* Does the record need no more of a message of this type than its length? */
+static inline bool is_counted_only(const struct watched_query *query, uint8_t type)
+{
+	return query->client_since == 0 && type != PQ_QUERY && type != PQ_PARSE &&
+		type != PQ_BIND && (type != PQ_DESCRIBE || query->has_text);
+}
+
+static void note(
+	struct relay_run *run, const uint8_t *at, const struct frame *frame, bool whole)
+{
+	struct watched_query *query = slow_queries_present(run);
+
+	if (query && is_counted_only(query, frame->type))
+		query->received += frame->total;
+	else if (query)
+		slow_queries_message(run, at, frame, whole);
+}
 
 static enum verdict judge_from_client(struct relay_run *run)
 {
@@ -55,7 +78,7 @@ static enum verdict judge_from_client(struct relay_run *run)
 	/* After RELAY_AGAIN the message was handled if the run is behind it. */
 	if (verdict == RELAY_PASS || verdict == RELAY_DROP ||
 		(verdict == RELAY_AGAIN && run->at != at))
-		slow_queries_message(run, at, &frame, whole);
+		note(run, at, &frame, whole);
 	return verdict;
 }
 
@@ -77,8 +100,11 @@ static enum verdict judge_rows(struct relay_run *run)
 	const uint8_t *at = run->at;
 	struct frame frame = run->frame;
 
-	if (!run->whole) {
-		slow_queries_rows(run, frame.total);
+	struct watched_query *query = slow_queries_present(run);
+
+	if (!query || !run->whole) {
+		if (query)
+			query->sent += frame.total;
 		return RELAY_PASS;
 	}
 	do {
@@ -86,18 +112,23 @@ static enum verdict judge_rows(struct relay_run *run)
 	} while (frame_peek(run->at, (size_t)(run->end - run->at), run->max_message, &frame) ==
 			FRAME_WHOLE &&
 		frame.type == type);
-	slow_queries_rows(run, (size_t)(run->at - at));
+	query->sent += (uint64_t)(run->at - at);
 	return RELAY_AGAIN;
 }
 
 static enum verdict judge_command(struct relay_run *run)
 {
-	const uint8_t *at = run->at;
-	const struct frame frame = run->frame;
+	const uint8_t *tag = run->at + FRAME_HEADER_SIZE;
+	const size_t length = run->frame.total - FRAME_HEADER_SIZE;
+	const bool whole = run->whole;
 	const enum verdict verdict = original(run)->judge(run);
+	struct watched_query *query;
 
-	if (verdict == RELAY_PASS)
-		slow_queries_command(run, at, &frame);
+	if (verdict == RELAY_PASS && whole) {
+		query = slow_queries_present(run);
+		if (query)
+			query->rows += slow_queries_rows_of(tag, length);
+	}
 	return verdict;
 }
 
@@ -177,15 +208,15 @@ static void on_server_closed(
 
 /* --- the tables --------------------------------------------------------------------------- */
 
-/* Copy a table, and have these functions called for these types. */
-static const struct relay_rule *replace(
+/* Copy a table; the caller replaces judges of the copy. */
+static struct relay_rule *copy(
 	struct watching *watching, unsigned index, const struct relay_rule *plain)
 {
-	struct relay_rule *table = watching->tables[index];
+	struct watched_table *table = &watching->tables[index];
 
-	watching->originals[index] = plain;
-	memcpy(table, plain, sizeof(watching->tables[0]));
-	return table;
+	table->original = plain;
+	memcpy(table->rules, plain, sizeof(table->rules));
+	return table->rules;
 }
 
 static const struct relay_rule *replace_client(
@@ -193,26 +224,25 @@ static const struct relay_rule *replace_client(
 {
 	static const uint8_t types[] = {PQ_QUERY, PQ_PARSE, PQ_BIND, PQ_DESCRIBE, PQ_EXECUTE,
 		PQ_CLOSE, PQ_SYNC, PQ_FUNCTION_CALL, PQ_COPY_DONE, PQ_COPY_FAIL};
+	struct relay_rule *rules = copy(watching, index, plain);
 
-	replace(watching, index, plain);
 	for (size_t i = 0; i < sizeof(types); i++)
-		watching->tables[index][types[i]].judge = judge_from_client;
-	watching->tables[index][PQ_COPY_DATA].judge = judge_copy_data;
-	return watching->tables[index];
+		rules[types[i]].judge = judge_from_client;
+	rules[PQ_COPY_DATA].judge = judge_copy_data;
+	return rules;
 }
 
 static const struct relay_rule *replace_server(
 	struct watching *watching, unsigned index, const struct relay_rule *plain)
 {
-	struct relay_rule *table = watching->tables[index];
+	struct relay_rule *rules = copy(watching, index, plain);
 
-	replace(watching, index, plain);
-	table[PQ_DATA_ROW].judge = table[PQ_COPY_DATA].judge = judge_rows;
-	table[PQ_COMMAND_COMPLETE].judge = judge_command;
-	table[PQ_ERROR_RESPONSE].judge = judge_error;
-	table[PQ_COPY_IN_RESPONSE].judge = judge_copy_in;
-	table[PQ_READY_FOR_QUERY].judge = judge_ready;
-	return table;
+	rules[PQ_DATA_ROW].judge = rules[PQ_COPY_DATA].judge = judge_rows;
+	rules[PQ_COMMAND_COMPLETE].judge = judge_command;
+	rules[PQ_ERROR_RESPONSE].judge = judge_error;
+	rules[PQ_COPY_IN_RESPONSE].judge = judge_copy_in;
+	rules[PQ_READY_FOR_QUERY].judge = judge_ready;
+	return rules;
 }
 
 static void make_tables(struct watching *watching)
@@ -220,8 +250,12 @@ static void make_tables(struct watching *watching)
 	struct link_rules *rules = &watching->rules;
 
 	*rules = *watching->plain_rules;
-	for (unsigned i = 0; i < CLIENT_PAIRINGS; i++)
+	for (unsigned i = 0; i < CLIENT_PAIRINGS; i++) {
+		/* There is none for a pool mode that is not given. */
+		if (!rules->client_paired[i])
+			continue;
 		rules->client_paired[i] = replace_client(watching, i, rules->client_paired[i]);
+	}
 	rules->server_states[SERVER_PAIRED] =
 		replace_server(watching, CLIENT_PAIRINGS, rules->server_states[SERVER_PAIRED]);
 	rules->server_tasks[SERVER_TASK_WATCH_RESET] = replace_server(

@@ -19,31 +19,31 @@ static size_t text_limit(const struct client_link *client)
 	return (size_t)link_registry(&client->link)->process->settings->log_statement_length;
 }
 
-/* whole: the text ends here. */
-static void keep_text(struct watched_query *query, const struct client_link *client,
-	const char *text, size_t length, bool whole)
-{
-	const size_t limit = text_limit(client);
-	const size_t head = length < limit ? length : limit;
-	const size_t tail = length < WATCHED_TAIL_SIZE ? length : WATCHED_TAIL_SIZE;
-
-	query->has_text = true;
-	query->text_length = whole ? length : 0;
-	query->head_length = (uint32_t)head;
-	memcpy(query->head, text, head);
-	if (!whole || head == length)
-		return;
-	query->tail_length = (uint32_t)tail;
-	memcpy(query->tail, text + length - tail, tail);
-}
-
-/* A text with a NUL, as far as it has arrived. */
+/*
+ * A text with a NUL, as far as it has arrived; other fields may follow. A short one is copied with
+ * these, since looking for the NUL can wait until the query has been slow.
+ */
 static void note_text(struct watched_query *query, const struct client_link *client,
 	const char *text, size_t length)
 {
-	const char *nul = length > 0 ? memchr(text, 0, length) : NULL;
+	const size_t limit = text_limit(client);
+	const char *nul;
 
-	keep_text(query, client, text, nul ? (size_t)(nul - text) : length, nul != NULL);
+	query->has_text = true;
+	if (length <= limit) {
+		memcpy(query->head, text, length);
+		query->head_length = (uint32_t)length;
+		return;
+	}
+	nul = memchr(text, 0, length);
+	query->head_length = (uint32_t)limit;
+	memcpy(query->head, text, limit);
+	if (!nul)
+		return;
+	length = (size_t)(nul - text);
+	query->text_length = length;
+	query->tail_length = length < WATCHED_TAIL_SIZE ? (uint32_t)length : WATCHED_TAIL_SIZE;
+	memcpy(query->tail, nul - query->tail_length, query->tail_length);
 }
 
 static void note_parse(
@@ -57,7 +57,7 @@ static void note_parse(
 	note_text(query, client, (const char *)reader->at, reader_left(reader));
 }
 
-/* --- a Bind ------------------------------------------------------------------------------- */
+/* --- a Bind, a Describe ------------------------------------------------------------------ */
 
 static struct statement *bound_statement(const struct client_link *client, const char *name)
 {
@@ -80,6 +80,16 @@ static void note_statement(
 	text_copy(query->name, sizeof(query->name), name);
 	if (statement)
 		query->statement = statement_ref(statement);
+}
+
+/* Describe of a statement. */
+static void note_subject(
+	struct watched_query *query, const struct client_link *client, struct reader *reader)
+{
+	const char *name = reader_string(reader);
+
+	if (name && !query->has_text)
+		note_statement(query, client, name);
 }
 
 static void note_bind(struct watched_query *query, const struct client_link *client,
@@ -179,6 +189,10 @@ void captured_text_note(struct watched_query *query, const struct client_link *c
 		break;
 	case PQ_PARSE:
 		note_parse(query, client, &reader);
+		break;
+	case PQ_DESCRIBE:
+		if (reader_byte(&reader) == 'S')
+			note_subject(query, client, &reader);
 		break;
 	case PQ_BIND:
 		note_bind(query, client, &reader, message->whole);

@@ -6,15 +6,6 @@
 
 /* --- records ------------------------------------------------------------------------------ */
 
-void watched_query_end(struct watched_query *query)
-{
-	if (query->statement)
-		statement_unref(query->statement);
-	query->statement = NULL;
-	query->client = 0;
-	query->started = query->ended = 0;
-}
-
 void watched_query_begin(
 	struct watched_query *query, const struct client_link *client, usec_t started)
 {

@@ -15,15 +15,6 @@ static struct query_watch *watch_of(const struct link *link)
 	return link_registry(link)->query_watch;
 }
 
-/* Returns the record of the pair if it is about the client's present query. */
-static struct watched_query *running(const struct relay_run *run)
-{
-	struct watched_query *query =
-		query_watch_find(link_registry(run->from)->query_watch, run->server);
-
-	return query && run->client && watched_query_is_of(query, run->client) ? query : NULL;
-}
-
 /* --- time of the client ------------------------------------------------------------------- */
 
 static void client_goes_on(struct watched_query *query, usec_t now)
@@ -66,22 +57,21 @@ static struct watched_query *begin(
 	return query;
 }
 
-static struct watched_query *present(struct relay_run *run)
+struct watched_query *slow_queries_begin(const struct relay_run *run)
 {
-	struct watched_query *query = running(run);
+	struct client_link *client = run->client;
 
-	return query ? query : begin(run->client, run->server, run->client->query_start);
+	if (client->query_start == 0 || client->replication)
+		return NULL;
+	return begin(client, run->server, client->query_start);
 }
 
 void slow_queries_message(
 	struct relay_run *run, const uint8_t *at, const struct frame *frame, bool whole)
 {
 	const size_t there = (size_t)(run->end - at);
-	struct watched_query *query;
+	struct watched_query *query = slow_queries_present(run);
 
-	if (run->client->query_start == 0 || run->client->replication || !run->server)
-		return;
-	query = present(run);
 	if (!query)
 		return;
 	if (query->client_since && !stream_is_blocked(&run->client->link.stream))
@@ -99,7 +89,7 @@ void slow_queries_message(
 
 void slow_queries_copy_data(struct relay_run *run)
 {
-	struct watched_query *query = running(run);
+	struct watched_query *query = slow_queries_present(run);
 
 	if (!query)
 		return;
@@ -112,14 +102,6 @@ void slow_queries_copy_data(struct relay_run *run)
 }
 
 /* --- messages of the server --------------------------------------------------------------- */
-
-void slow_queries_rows(struct relay_run *run, size_t bytes)
-{
-	struct watched_query *query = running(run);
-
-	if (query)
-		query->sent += bytes;
-}
 
 uint64_t slow_queries_rows_of(const uint8_t *tag, size_t length)
 {
@@ -139,18 +121,9 @@ uint64_t slow_queries_rows_of(const uint8_t *tag, size_t length)
 	return 0;
 }
 
-void slow_queries_command(struct relay_run *run, const uint8_t *at, const struct frame *frame)
-{
-	struct watched_query *query = running(run);
-
-	if (query && (size_t)(run->end - at) >= frame->total)
-		query->rows += slow_queries_rows_of(
-			at + FRAME_HEADER_SIZE, frame->total - FRAME_HEADER_SIZE);
-}
-
 void slow_queries_error(struct relay_run *run, const uint8_t *at, const struct frame *frame)
 {
-	struct watched_query *query = running(run);
+	struct watched_query *query = slow_queries_present(run);
 	const size_t there = (size_t)(run->end - at);
 	struct report error;
 
@@ -168,7 +141,7 @@ void slow_queries_error(struct relay_run *run, const uint8_t *at, const struct f
 
 void slow_queries_copy_in(struct relay_run *run)
 {
-	struct watched_query *query = running(run);
+	struct watched_query *query = slow_queries_present(run);
 
 	if (query && !query->client_since)
 		query->client_since = loop_now(run->loop);
@@ -190,21 +163,32 @@ void slow_queries_answered(struct relay_run *run, usec_t started)
 
 /* --- the end of a run --------------------------------------------------------------------- */
 
+/* The client has its answer, and did not keep the server waiting. */
+static bool is_fast(const struct watched_query *query, const struct registry *registry)
+{
+	return query->client_since == 0 &&
+		query->ended - query->started < registry->process->settings->log_min_duration;
+}
+
 void slow_queries_run_ended(struct server_link *server)
 {
 	struct client_link *client = client_of(server->link.peer);
-	struct watched_query *query = query_watch_find(watch_of(&server->link), server);
-	bool blocked;
+	const struct registry *registry = link_registry(&server->link);
+	struct watched_query *query = query_watch_find(registry->query_watch, server);
 
 	if (!query || query->client != client->link.id)
 		return;
-	blocked = stream_is_blocked(&client->link.stream);
-	if (query->ended && !blocked)
-		report(client, query, NULL);
-	/* The server owes nothing, and the client has not sent the end of its query. */
-	else if (!query->client_since &&
-		(blocked || (query->started && requests_is_empty(&server->requests))))
-		query->client_since = loop_now(client->link.stream.loop);
+	if (stream_is_blocked(&client->link.stream) ||
+		(!query->ended && requests_is_empty(&server->requests))) {
+		/* Or the server owes nothing, and the client has not sent the end of its query. */
+		if (!query->client_since)
+			query->client_since = loop_now(registry->loop);
+	} else if (query->ended) {
+		if (is_fast(query, registry))
+			watched_query_end(query);
+		else
+			report(client, query, NULL);
+	}
 }
 
 void slow_queries_client_drained(struct client_link *client)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "wire/secret_words.h"
+#include "session/slow/secret_words.h"
 #include "wire/trace_comment.h"
 
 /* What stands in place of the rest of a text with a secret. */
@@ -60,7 +60,7 @@ static void name_parties(struct slow_query *out, const struct client_link *clien
 static const char *text_of(const struct watched_query *query, size_t *length)
 {
 	*length = query->statement ? strlen(statement_text(query->statement))
-				   : query->head_length;
+				   : strnlen(query->head, query->head_length);
 	return query->statement ? statement_text(query->statement) : query->head;
 }
 
@@ -82,7 +82,9 @@ static void show_text(struct slow_query *out, const struct watched_query *query,
 	const char *text = text_of(query, &length);
 	bool has_secret;
 
-	out->text_length = query->statement ? length : query->text_length;
+	out->text_length = query->text_length;
+	if (out->text_length == 0 && (query->statement || length < query->head_length))
+		out->text_length = length;
 	safe = secret_words_safe_length(text, length);
 	has_secret = safe < length;
 	text_escape(out->text, limit + 1, text, safe);

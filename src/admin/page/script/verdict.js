@@ -2,6 +2,7 @@
 // The sentence at the top, and the answers to the four questions: is it pgusher or PostgreSQL, which pool holds the
 // servers, since when, and what to change.
 
+const NO_SETTING = "PostgreSQL or the way to it, not a setting.";
 const BRIEF = 0.1; // seconds: shorter waits are no cause for concern
 const HELD = 10; // seconds: an idle transaction of this age holds a server for no use
 
@@ -30,21 +31,30 @@ function isHeld(pool) {
 	return known(transaction) && transaction >= 10 && transaction >= 4 * (timeOf(pool, "query_ms", "p50") || 0);
 }
 
-// Why clients of this pool wait: [sentence, whether PostgreSQL is the cause].
+// Why clients of this pool wait: a sentence, what to change where no advice says it, and whether PostgreSQL is the cause.
 function causeOf(pool, before) {
 	const name = poolName(pool);
-	if (pool.paused) return [`${name} is paused`, false];
+	if (pool.paused) return [`${name} is paused`, "Nothing: RESUME in the console."];
 	const host = pool.servers.active + pool.servers.idle === 0 ? state.hosts.find((item) => item.up === false)
 		: state.hosts.find((item) => item.id === pool.host);
-	if (host?.up === false) return [`PostgreSQL is not reached, ${line(host.name)} is down`, true];
-	if (isFull(pool)) {
-		if (isSlower(pool, before)) return [`${name} is full because PostgreSQL is slow`, true];
-		if (pool.servers.pinned * 2 >= pool.size) return [`${name} is full because servers are pinned to clients`, false];
-		if (isHeld(pool)) return [`${name} is full because transactions hold servers between queries`, false];
-		return [`${name} is full, PostgreSQL is not the limit`, false];
-	}
-	if (pool.servers.login + pool.servers.tested > 0) return [`new servers of ${name} log in at PostgreSQL`, true];
-	return [`${name} is not full, but a limit of its database, user or host is reached`, false];
+	if (host?.up === false) return [`PostgreSQL is not reached, ${line(host.name)} is down`, NO_SETTING, true];
+	if (isFull(pool)) return causeOfFull(pool, name, before);
+	if (pool.servers.login + pool.servers.tested > 0)
+		return [`new servers of ${name} log in at PostgreSQL`, "min_pool_size keeps servers ready.", true];
+	return [`${name} is not full, but a limit of its database, user or host is reached`,
+		"max_db_connections, max_user_connections, or the limit of the host."];
+}
+
+function causeOfFull(pool, name, before) {
+	if (isSlower(pool, before))
+		return [`${name} is full because PostgreSQL is slow`, "The queries: log_min_duration shows the slow ones.", true];
+	if (pool.servers.pinned * 2 >= pool.size)
+		return [`${name} is full because servers are pinned to clients`, "What pins: SHOW PINS has the causes."];
+	if (isHeld(pool)) return [`${name} is full because transactions hold servers between queries`,
+		"The application: it waits inside of transactions."];
+	return [`${name} is full, PostgreSQL is not the limit`, pool.oldest_idle_transaction >= HELD
+		? "idle_transaction_timeout ends the transaction that is left open."
+		: "pool_size, if PostgreSQL has room for more servers."];
 }
 
 // The times of the pool's clients in milliseconds: in the queue and at PostgreSQL.
@@ -67,11 +77,11 @@ function holderOf(pool) {
 
 function verdictOnWaits(pool) {
 	const since = aboveZeroSince(seriesOf(pool.id)?.waiting) ?? state.now - (pool.longest_wait || 0);
-	const [cause, guilty] = causeOf(pool, since);
+	const [cause, hint, guilty] = causeOf(pool, since);
 	return {
 		level: pool.longest_wait >= 1 || guilty ? "critical" : "warning",
-		head: `Clients wait: ${cause}`, guilty,
-		since, pool,
+		head: `Clients wait: ${cause}`,
+		hint, since, pool,
 	};
 }
 
@@ -82,7 +92,7 @@ function verdictWithoutWaits() {
 	const slower = state.pools.find((pool) => isSlower(pool, state.now - 60));
 	const idle = [...state.pools].sort((a, b) => (b.oldest_idle_transaction || 0) - (a.oldest_idle_transaction || 0))[0];
 	const worst = ["critical", "warning"].find((level) => state.advice.some((advice) => advice.severity === level));
-	if (down.length) return { level: "critical", pool: busiest, guilty: true, head: down.length === 1
+	if (down.length) return { level: "critical", pool: busiest, hint: NO_SETTING, head: down.length === 1
 		? `PostgreSQL is not reached: ${line(down[0].name)} is down` : `PostgreSQL is not reached: ${down.length} hosts are down` };
 	if (slower) return { level: "warning", pool: slower, head: `PostgreSQL answers ${poolName(slower)} slower than usual` };
 	if (failing.length) return { level: "warning", pool: failing[0], head: `No client waits, but queries fail in ${
@@ -109,7 +119,7 @@ function verdict() {
 }
 
 function showVerdict() {
-	const { level, head, since, pool, guilty, change } = verdict();
+	const { level, head, since, pool, hint, change } = verdict();
 	const ranks = ["critical", "warning", "info"];
 	const first = [...state.advice].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity) ||
 		(pool && b.pool === pool.id) - (pool && a.pool === pool.id)).find((advice) => advice.setting);
@@ -122,9 +132,8 @@ function showVerdict() {
 	setText($("holder"), pool ? holderOf(pool) : "None.");
 	setText($("since"), since ? `${at(clock, since)}, ${seconds(Math.max(0, state.now - since))} ago` : level === "ok"
 		? "All is well." : "Seen now; the charts show the last hour.");
-	setText($("change"), change ? change : first ? `${first.setting}: see the advice${first.pool === null ? "" : ` on ${nameOf(state.pools, first.pool)}`}`
-		: guilty ? "PostgreSQL or the way to it, not a setting." : state.advice.length ? "See the advice."
-			: level === "ok" ? "Nothing." : "There is no advice yet.");
+	setText($("change"), change || (first ? `${first.setting}: see the advice${first.pool === null ? "" : ` on ${onPool(first)}`}`
+		: hint || (state.advice.length ? "See the advice." : level === "ok" ? "Nothing." : "There is no advice yet.")));
 	const waiting = sum(state.pools, (item) => item.clients.waiting);
 	const title = waiting ? `(${count(waiting)} waiting) pgusher` : "pgusher";
 	if (document.title !== title) document.title = title;

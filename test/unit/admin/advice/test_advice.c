@@ -143,7 +143,8 @@ static void test_full_pool_of_a_host_with_room(void **state)
 	assert_says(advice,
 		"5 clients wait for a server, the longest for 32 s, and all servers of "
 		"the pool (pool_size 2) are in use: on average 2 of them run queries.");
-	assert_says(advice, "about 2 queries run on the 16 cores");
+	assert_says(advice,
+		"about 2 queries run on the 16 cores of its machine, which can use 64.");
 	assert_says(advice, "Raise pool_size from 2 to 4.");
 	assert_null(advice_nth(&fake_registry, 1));
 	assert_in_range(
@@ -168,21 +169,21 @@ static void test_pool_of_a_host_that_is_busy(void **state)
 	(void)state;
 	advisor_stop(&fake_registry);
 	fake_end(state);
-	fake_start("[databases]\ndb = host=/tmp host_cores=2\n[pgbouncer]\n"
-		   "pool_mode = transaction\nquery_wait_timeout = 0\ndefault_pool_size = 2\n");
+	fake_start("[databases]\ndb = host=/tmp host_cores=1\n[pgbouncer]\n"
+		   "pool_mode = transaction\nquery_wait_timeout = 0\ndefault_pool_size = 4\n");
 	pool = fake_pool("db", "alice");
 	assert_true(advisor_start(&fake_registry));
-	fake_server(pool);
-	fake_server(pool);
+	for (unsigned i = 0; i < 4; i++)
+		fake_server(pool);
 	pool_open_latency(pool);
 	for (unsigned i = 0; i < 100; i++)
 		latency_add(pool->latency, LATENCY_QUERY, 12000000);
-	ask(3);
+	ask(7);
 	pass(32);
 	advice = find("pool_busy");
 	assert_non_null(advice);
 	assert_null(advice_setting(advice));
-	assert_says(advice, "about 2 queries run on the 2 cores");
+	assert_says(advice, "about 4 queries run on the 1 cores");
 	assert_says(advice, "half of them take more than 1");
 	assert_null(find("pool_full"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "wire/secret_words.h"
+#include "session/slow/secret_words.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -22,7 +22,8 @@ size_t secret_words_safe_length(const char *text, size_t length)
 		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 			size_t end = at + strlen(words[i]);
 
-			if (end > length || strncasecmp(text + at, words[i], strlen(words[i])) != 0)
+			if (end > length ||
+				strncasecmp(text + at, words[i], strlen(words[i])) != 0)
 				continue;
 			while (end < length && is_of_word(text[end]))
 				end++;

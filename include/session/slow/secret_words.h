@@ -3,8 +3,8 @@
  * Finds words in an SQL text behind which a secret may stand, so that logs can leave it out: as in
  * ALTER ROLE a PASSWORD 'b', CREATE SUBSCRIPTION ... CONNECTION 'password=b', dblink('... password=b').
  */
-#ifndef PGUSHER_WIRE_SECRET_WORDS_H
-#define PGUSHER_WIRE_SECRET_WORDS_H
+#ifndef PGUSHER_SESSION_SLOW_SECRET_WORDS_H
+#define PGUSHER_SESSION_SLOW_SECRET_WORDS_H
 
 #include <stddef.h>
 
