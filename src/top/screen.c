@@ -18,6 +18,8 @@
 
 enum { PAIR_WARNING = 1, PAIR_CRITICAL };
 
+enum { ESCAPE = 27 };
+
 static SCREEN *terminal; /* NULL: not open */
 static bool coloured;
 
@@ -126,6 +128,24 @@ void screen_draw(const struct page *page)
 	refresh();
 }
 
+/*
+ * A sequence of another terminal than TERM says comes byte by byte: skip what follows its escape, so
+ * that the parts of it are no keys. Returns the key that it is.
+ */
+static int skip_sequence(void)
+{
+	int code = getch();
+
+	if (code == ERR)
+		return ESCAPE;
+	if (code == '[' || code == 'O') {
+		do
+			code = getch();
+		while (code >= ' ' && code < '@');
+	}
+	return UI_KEY_OTHER;
+}
+
 int screen_key(void)
 {
 	static const struct {
@@ -147,6 +167,8 @@ int screen_key(void)
 
 	if (code == ERR)
 		return -1;
+	if (code == ESCAPE)
+		return skip_sequence();
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (code == keys[i].code)
 			return keys[i].key;

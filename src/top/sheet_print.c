@@ -48,10 +48,12 @@ static void measure(
 	}
 }
 
-/* The width below which a column is of no use. */
-static size_t least_width(const struct sheet_column *column)
+/* The width below which a column is of no use: a number that was cut would be another one. */
+static size_t least_width(const struct sheet_column *column, size_t natural)
 {
-	return column->least > 0 ? column->least : strlen(column->title);
+	const size_t least = column->least > 0 ? column->least : strlen(column->title);
+
+	return column->number || natural < least ? natural : least;
 }
 
 static void begin_layout(
@@ -64,13 +66,12 @@ static void begin_layout(
 	measure(sheet, window->first, window->count, layout);
 	for (size_t i = window->shift; i < sheet->column_count; i++) {
 		const struct sheet_column *column = &sheet->columns[i];
-		const size_t least = least_width(column);
 
 		if (sheet_length(sheet) > 0 && !sheet_has_column(sheet, i))
 			continue;
 		if (column->most > 0 && layout->natural[i] > column->most)
 			layout->natural[i] = column->most;
-		layout->widths[i] = layout->natural[i] < least ? layout->natural[i] : least;
+		layout->widths[i] = least_width(column, layout->natural[i]);
 	}
 }
 
