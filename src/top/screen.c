@@ -26,6 +26,7 @@ static bool coloured;
 enum screen_kind screen_kind(void)
 {
 	const char *move;
+	bool moves;
 	int error;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -33,9 +34,9 @@ enum screen_kind screen_kind(void)
 	if (setupterm(NULL, STDOUT_FILENO, &error) != OK)
 		return error == 0 ? SCREEN_UNKNOWN : SCREEN_DUMB;
 	move = tigetstr("cup");
-	if (move == NULL || move == (const char *)-1)
-		return SCREEN_DUMB;
-	return SCREEN_FULL;
+	moves = move != NULL && move != (const char *)-1;
+	del_curterm(cur_term); /* newterm() makes one of its own */
+	return moves ? SCREEN_FULL : SCREEN_DUMB;
 }
 
 static void choose_colours(bool wanted)

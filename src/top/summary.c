@@ -96,6 +96,12 @@ static bool add_trouble(struct page *page, const struct compose_source *source, 
 	return true;
 }
 
+/* How many digits behind the point say something. */
+static int digits(double number)
+{
+	return number < 10 ? 2 : number < 100 ? 1 : 0;
+}
+
 static void write_figures(char *out, size_t size, const struct compose_source *source)
 {
 	const struct feed *feed = source->feed;
@@ -116,8 +122,9 @@ static void write_figures(char *out, size_t size, const struct compose_source *s
 		sums.servers, sums.active);
 	if (rate->known && length > 0 && (size_t)length < size)
 		snprintf(out + length, size - (size_t)length,
-			"  tps %.0f  qps %.0f  query %.2f ms  wait %.2f ms", rate->transactions,
-			rate->queries, rate->query_ms, rate->wait_ms);
+			"  tps %.0f  qps %.0f  query %.*f ms  wait %.*f ms", rate->transactions,
+			rate->queries, digits(rate->query_ms), rate->query_ms,
+			digits(rate->wait_ms), rate->wait_ms);
 }
 
 static void add_figures(struct page *page, const struct compose_source *source, size_t most)
