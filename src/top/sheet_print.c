@@ -69,14 +69,16 @@ static void begin_layout(
 	measure(sheet, window->first, window->count, layout);
 	for (size_t i = window->shift; i < sheet->column_count; i++) {
 		const struct sheet_column *column = &sheet->columns[i];
+		size_t readable;
 
 		if (sheet_length(sheet) > 0 && !sheet_has_column(sheet, i))
 			continue;
 		if (column->most > 0 && layout->natural[i] > column->most)
 			layout->natural[i] = column->most;
-		layout->widths[i] = column->number || layout->natural[i] < READABLE
+		readable = column->readable > 0 ? column->readable : READABLE;
+		layout->widths[i] = column->number || layout->natural[i] < readable
 			? layout->natural[i]
-			: READABLE;
+			: readable;
 	}
 }
 

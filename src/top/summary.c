@@ -137,19 +137,29 @@ static void add_figures(struct page *page, const struct compose_source *source, 
 	page_fold(page, STYLE_PLAIN, text, 0, most);
 }
 
+/* How many of the lines are left. */
+static size_t room(const struct page *page, size_t before, size_t most)
+{
+	const size_t used = page_length(page) - before;
+
+	return used < most ? most - used : 0;
+}
+
 void summary_add(struct page *page, const struct compose_source *source, size_t most)
 {
 	const size_t before = page_length(page);
-	struct verdict verdict;
+	struct verdict verdict, advice;
 
+	verdict_write(&verdict, source->feed, source->holds);
+	verdict_take_advice(&advice, source->feed);
 	if (most >= 3)
 		add_title(page, source);
-	verdict_write(&verdict, source->feed, source->holds);
 	if (add_trouble(page, source, most >= 6 ? 3 : 1) && most == 1)
 		return;
-	if (most > 1 || !verdict.text[0])
+	if (most > 1 || (!verdict.text[0] && !advice.text[0]))
 		add_figures(page, source, most >= 6 ? 3 : 1);
-	if (verdict.text[0] && page_length(page) - before < most)
-		page_fold(page, verdict.style, verdict.text, 2,
-			most - (page_length(page) - before));
+	if (verdict.text[0] && room(page, before, most) > 0)
+		page_fold(page, verdict.style, verdict.text, 2, room(page, before, most));
+	if (advice.text[0] && room(page, before, most) > 0)
+		page_fold(page, advice.style, advice.text, 2, room(page, before, most));
 }
