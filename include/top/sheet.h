@@ -22,6 +22,7 @@ struct sheet_column {
 	unsigned char rank; /* the importance: 1 is left out last */
 	unsigned char least, most; /* width; 0: that of the title, as wide as the texts */
 	bool number; /* to the right, sorted by number, the largest first */
+	unsigned char readable; /* less important columns give way up to this width; 0: 24 */
 };
 
 struct sheet_cell {

@@ -23,6 +23,7 @@ struct join {
 	size_t server_ptr, server_link, server_database, server_user;
 	size_t server_request;
 	size_t client_ptr, client_link, client_wait, client_wait_us, client_request;
+	size_t pool; /* of the server before: the next one is often of the same */
 	double now;
 };
 
@@ -92,19 +93,23 @@ static bool equals(const struct table *table, size_t row, size_t column, const c
 	return cell && text && strcmp(cell, text) == 0;
 }
 
-static bool is_session_pool(const struct join *join, size_t server)
+static bool is_session_pool(struct join *join, size_t server)
 {
 	const struct table *pools = feed_table(join->feed, TOPIC_POOLS);
 	const size_t database = table_column(pools, "database"),
 		     user = table_column(pools, "user"),
 		     mode = table_column(pools, "pool_mode");
 
-	for (size_t row = 0; row < pools->row_count; row++) {
+	for (size_t i = 0; i < pools->row_count; i++) {
+		const size_t row = (join->pool + i) % pools->row_count;
+
 		if (equals(pools, row, database,
 			    table_text(join->servers, server, join->server_database)) &&
 			equals(pools, row, user,
-				table_text(join->servers, server, join->server_user)))
+				table_text(join->servers, server, join->server_user))) {
+			join->pool = row;
 			return equals(pools, row, mode, "session");
+		}
 	}
 	return false;
 }
@@ -131,7 +136,7 @@ static double query_time(const struct join *join, const struct holder *pair, dou
 	return wait > seen ? wait : seen;
 }
 
-static struct holder join_server(const struct join *join, size_t server)
+static struct holder join_server(struct join *join, size_t server)
 {
 	struct holder holder = {
 		.server = server,

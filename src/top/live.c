@@ -155,7 +155,7 @@ static void check_password(struct live *live)
 {
 	const struct session *session = live->session;
 
-	if (!session->prompted || session->met || session->link.attempts < 2)
+	if (!session->prompted || session->met || session->link.attempts == 0)
 		return;
 	screen_close();
 	fprintf(stderr, "%s: %s\n", session->options->program, session->link.why);

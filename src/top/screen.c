@@ -18,12 +18,15 @@
 
 enum { PAIR_WARNING = 1, PAIR_CRITICAL };
 
+enum { ESCAPE = 27 };
+
 static SCREEN *terminal; /* NULL: not open */
 static bool coloured;
 
 enum screen_kind screen_kind(void)
 {
 	const char *move;
+	bool moves;
 	int error;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -31,9 +34,9 @@ enum screen_kind screen_kind(void)
 	if (setupterm(NULL, STDOUT_FILENO, &error) != OK)
 		return error == 0 ? SCREEN_UNKNOWN : SCREEN_DUMB;
 	move = tigetstr("cup");
-	if (move == NULL || move == (const char *)-1)
-		return SCREEN_DUMB;
-	return SCREEN_FULL;
+	moves = move != NULL && move != (const char *)-1;
+	del_curterm(cur_term); /* newterm() makes one of its own */
+	return moves ? SCREEN_FULL : SCREEN_DUMB;
 }
 
 static void choose_colours(bool wanted)
@@ -126,6 +129,24 @@ void screen_draw(const struct page *page)
 	refresh();
 }
 
+/*
+ * A sequence of another terminal than TERM says comes byte by byte: skip what follows its escape, so
+ * that the parts of it are no keys. Returns the key that it is.
+ */
+static int skip_sequence(void)
+{
+	int code = getch();
+
+	if (code == ERR)
+		return ESCAPE;
+	if (code == '[' || code == 'O') {
+		do
+			code = getch();
+		while (code >= ' ' && code < '@');
+	}
+	return UI_KEY_OTHER;
+}
+
 int screen_key(void)
 {
 	static const struct {
@@ -147,6 +168,8 @@ int screen_key(void)
 
 	if (code == ERR)
 		return -1;
+	if (code == ESCAPE)
+		return skip_sequence();
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (code == keys[i].code)
 			return keys[i].key;

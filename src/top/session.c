@@ -105,6 +105,7 @@ bool session_prompt(struct session *session, usec_t now)
 			RPP_REQUIRE_TTY))
 		return false;
 	session->prompted = true;
+	session->link.attempts = 0;
 	session->options->values[TOP_PASSWORD] = session->password;
 	console_link_retry(&session->link, now);
 	return true;

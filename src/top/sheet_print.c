@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Columns of a sheet are fitted to the width of the page, and printed. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,8 @@ enum {
 	WIDEST = 250, /* column, of texts that nothing else bounds */
 	CELL_SIZE = 1024,
 	TITLE_SIZE = 64, /* longer ones are not marked */
+	READABLE = 24, /* columns of a text that tell it from others */
+	RANK_KEPT = 4, /* columns up to this rank are rather cut than left out */
 };
 
 /* The width of each column on the page; 0: it is left out. */
@@ -48,10 +51,12 @@ static void measure(
 	}
 }
 
-/* The width below which a column is of no use. */
-static size_t least_width(const struct sheet_column *column)
+/* The width below which a column is of no use: a number that was cut would be another one. */
+static size_t least_width(const struct sheet_column *column, size_t natural)
 {
-	return column->least > 0 ? column->least : strlen(column->title);
+	const size_t least = column->least > 0 ? column->least : strlen(column->title);
+
+	return column->number || natural < least ? natural : least;
 }
 
 static void begin_layout(
@@ -64,13 +69,16 @@ static void begin_layout(
 	measure(sheet, window->first, window->count, layout);
 	for (size_t i = window->shift; i < sheet->column_count; i++) {
 		const struct sheet_column *column = &sheet->columns[i];
-		const size_t least = least_width(column);
+		size_t readable;
 
 		if (sheet_length(sheet) > 0 && !sheet_has_column(sheet, i))
 			continue;
 		if (column->most > 0 && layout->natural[i] > column->most)
 			layout->natural[i] = column->most;
-		layout->widths[i] = layout->natural[i] < least ? layout->natural[i] : least;
+		readable = column->readable > 0 ? column->readable : READABLE;
+		layout->widths[i] = column->number || layout->natural[i] < readable
+			? layout->natural[i]
+			: readable;
 	}
 }
 
@@ -86,8 +94,9 @@ static size_t total_of(const struct sheet *sheet, const struct layout *layout)
 	return total;
 }
 
-/* The column that is left out next; SIZE_MAX if only one is shown. */
-static size_t least_important(const struct sheet *sheet, const struct layout *layout)
+/* The column of a rank behind `kept` that is left out next; SIZE_MAX if there is none. */
+static size_t least_important(
+	const struct sheet *sheet, const struct layout *layout, unsigned kept)
 {
 	size_t found = SIZE_MAX, shown = 0;
 
@@ -98,7 +107,7 @@ static size_t least_important(const struct sheet *sheet, const struct layout *la
 		if (found == SIZE_MAX || sheet->columns[i].rank >= sheet->columns[found].rank)
 			found = i;
 	}
-	return shown > 1 ? found : SIZE_MAX;
+	return shown > 1 && sheet->columns[found].rank > kept ? found : SIZE_MAX;
 }
 
 /* The column that gets room next: the most important one of those that are narrower than their texts. */
@@ -115,16 +124,38 @@ static size_t narrowed(const struct sheet *sheet, const struct layout *layout)
 	return found;
 }
 
+/* Leave out columns behind a rank until the others fit; returns whether they do. */
+static bool leave_out(
+	const struct sheet *sheet, size_t width, struct layout *layout, unsigned kept)
+{
+	while (total_of(sheet, layout) > width) {
+		const size_t column = least_important(sheet, layout, kept);
+
+		if (column == SIZE_MAX)
+			return false;
+		layout->widths[column] = 0;
+	}
+	return true;
+}
+
+static void narrow(const struct sheet *sheet, struct layout *layout)
+{
+	for (size_t i = 0; i < sheet->column_count; i++) {
+		if (layout->widths[i] > 0)
+			layout->widths[i] = least_width(&sheet->columns[i], layout->natural[i]);
+	}
+}
+
 static void fit(const struct sheet *sheet, size_t width, struct layout *layout)
 {
 	size_t total, column;
 
-	while ((total = total_of(sheet, layout)) > width) {
-		column = least_important(sheet, layout);
-		if (column == SIZE_MAX)
+	if (!leave_out(sheet, width, layout, RANK_KEPT)) {
+		narrow(sheet, layout);
+		if (!leave_out(sheet, width, layout, 0))
 			return;
-		layout->widths[column] = 0;
 	}
+	total = total_of(sheet, layout);
 	while (total < width && (column = narrowed(sheet, layout)) != SIZE_MAX) {
 		size_t more = layout->natural[column] - layout->widths[column];
 

@@ -96,6 +96,12 @@ static bool add_trouble(struct page *page, const struct compose_source *source, 
 	return true;
 }
 
+/* How many digits behind the point say something. */
+static int digits(double number)
+{
+	return number < 10 ? 2 : number < 100 ? 1 : 0;
+}
+
 static void write_figures(char *out, size_t size, const struct compose_source *source)
 {
 	const struct feed *feed = source->feed;
@@ -116,8 +122,9 @@ static void write_figures(char *out, size_t size, const struct compose_source *s
 		sums.servers, sums.active);
 	if (rate->known && length > 0 && (size_t)length < size)
 		snprintf(out + length, size - (size_t)length,
-			"  tps %.0f  qps %.0f  query %.2f ms  wait %.2f ms", rate->transactions,
-			rate->queries, rate->query_ms, rate->wait_ms);
+			"  tps %.0f  qps %.0f  query %.*f ms  wait %.*f ms", rate->transactions,
+			rate->queries, digits(rate->query_ms), rate->query_ms,
+			digits(rate->wait_ms), rate->wait_ms);
 }
 
 static void add_figures(struct page *page, const struct compose_source *source, size_t most)
@@ -130,19 +137,29 @@ static void add_figures(struct page *page, const struct compose_source *source, 
 	page_fold(page, STYLE_PLAIN, text, 0, most);
 }
 
+/* How many of the lines are left. */
+static size_t room(const struct page *page, size_t before, size_t most)
+{
+	const size_t used = page_length(page) - before;
+
+	return used < most ? most - used : 0;
+}
+
 void summary_add(struct page *page, const struct compose_source *source, size_t most)
 {
 	const size_t before = page_length(page);
-	struct verdict verdict;
+	struct verdict verdict, advice;
 
+	verdict_write(&verdict, source->feed, source->holds);
+	verdict_take_advice(&advice, source->feed);
 	if (most >= 3)
 		add_title(page, source);
-	verdict_write(&verdict, source->feed, source->holds);
 	if (add_trouble(page, source, most >= 6 ? 3 : 1) && most == 1)
 		return;
-	if (most > 1 || !verdict.text[0])
+	if (most > 1 || (!verdict.text[0] && !advice.text[0]))
 		add_figures(page, source, most >= 6 ? 3 : 1);
-	if (verdict.text[0] && page_length(page) - before < most)
-		page_fold(page, verdict.style, verdict.text, 2,
-			most - (page_length(page) - before));
+	if (verdict.text[0] && room(page, before, most) > 0)
+		page_fold(page, verdict.style, verdict.text, 2, room(page, before, most));
+	if (advice.text[0] && room(page, before, most) > 0)
+		page_fold(page, advice.style, advice.text, 2, room(page, before, most));
 }

@@ -52,24 +52,26 @@ static int severity(const struct table *advice, size_t row)
 	return strcmp(word, "critical") == 0 ? 2 : strcmp(word, "warning") == 0;
 }
 
-/* Only what is a warning at least: the others are in the view of advice. */
-static bool take_advice(struct verdict *verdict, const struct table *advice)
+void verdict_take_advice(struct verdict *verdict, const struct feed *feed)
 {
-	const char *setting;
+	const struct table *advice = feed_table(feed, TOPIC_ADVICE);
+	const char *setting, *database;
 	size_t worst = 0;
 
+	*verdict = (struct verdict){.style = STYLE_PLAIN};
 	for (size_t row = 1; row < advice->row_count; row++) {
 		if (severity(advice, row) > severity(advice, worst))
 			worst = row;
 	}
 	if (severity(advice, worst) == 0)
-		return false;
+		return;
 	verdict->style = severity(advice, worst) == 2 ? STYLE_CRITICAL : STYLE_WARNING;
-	say(verdict, "%s", text(advice, worst, "advice"));
 	setting = text(advice, worst, "setting");
-	if (setting[0])
-		say(verdict, " [%.128s]", setting);
-	return true;
+	database = text(advice, worst, "database");
+	if (database[0] && !strstr(text(advice, worst, "advice"), database))
+		say(verdict, "%.64s/%.64s: ", database, text(advice, worst, "user"));
+	say(verdict, "%.700s%s%.128s%s", text(advice, worst, "advice"), setting[0] ? " [" : "",
+		setting, setting[0] ? "]" : "");
 }
 
 /* --- the pool with the longest wait ------------------------------------------------------- */
@@ -218,7 +220,7 @@ void verdict_write(struct verdict *verdict, const struct feed *feed, const struc
 	char time[32];
 
 	*verdict = (struct verdict){.style = STYLE_PLAIN};
-	if (take_advice(verdict, feed_table(feed, TOPIC_ADVICE)) || worst->wait < least_wait)
+	if (worst->wait < least_wait)
 		return;
 	verdict->style = worst->wait < critical_wait ? STYLE_WARNING : STYLE_CRITICAL;
 	waiting = number(worst->pools, worst->row, "cl_waiting");

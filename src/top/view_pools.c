@@ -97,7 +97,9 @@ static enum page_style style_of(double waiting, double longest)
 	return waiting > 0 && longest >= warning_wait ? STYLE_WARNING : STYLE_PLAIN;
 }
 
-static void add_pool(struct sheet *sheet, const struct view_source *source, size_t row)
+/* `*nearby` is the row of SHOW DATABASES of the pool before, which is near. */
+static void add_pool(
+	struct sheet *sheet, const struct view_source *source, size_t row, size_t *nearby)
 {
 	const struct table *pools = feed_table(source->feed, TOPIC_POOLS),
 			   *databases = feed_table(source->feed, TOPIC_DATABASES);
@@ -109,7 +111,8 @@ static void add_pool(struct sheet *sheet, const struct view_source *source, size
 
 	if (!name || strcmp(name, "pgbouncer") == 0)
 		return;
-	database = table_find(databases, table_column(databases, "name"), name);
+	database = table_find_from(databases, table_column(databases, "name"), name, *nearby);
+	*nearby = database;
 	sheet_row(sheet, style_of(waiting, longest));
 	sheet_text(sheet, name);
 	sheet_text(sheet, table_text(pools, row, table_column(pools, "user")));
@@ -128,10 +131,11 @@ static void add_pool(struct sheet *sheet, const struct view_source *source, size
 static void fill(struct sheet *sheet, const struct view_source *source)
 {
 	const struct table *pools = feed_table(source->feed, TOPIC_POOLS);
+	size_t nearby = 0;
 
 	sheet->note = "no pool: no client has connected to a database yet";
 	for (size_t row = 0; row < pools->row_count; row++)
-		add_pool(sheet, source, row);
+		add_pool(sheet, source, row, &nearby);
 	/* Of pools without a wait, those at work come first. */
 	sheet_sort(sheet, 5, false);
 }

@@ -91,6 +91,32 @@ const struct view view_advice = {
 /* The columns of the last answer. They point to its names, which live as long as the feed's table. */
 static struct sheet_column slow_columns[SHEET_COLUMNS_MOST];
 
+/* What matters most comes first. Other columns follow in the console's order. */
+static const char *const important[] = {
+	"total_us",
+	"text",
+	"queue_us",
+	"server_us",
+	"cause",
+	"application_name",
+	"at",
+	"database",
+	"user",
+	"client_us",
+	"client_addr",
+};
+
+enum { IMPORTANT = sizeof(important) / sizeof(important[0]) };
+
+static unsigned char rank_of(const char *name, size_t column)
+{
+	for (size_t i = 0; i < IMPORTANT; i++) {
+		if (strcmp(name, important[i]) == 0)
+			return (unsigned char)(i + 1);
+	}
+	return (unsigned char)(IMPORTANT + column + 1);
+}
+
 /* Whether the column has a number in the first rows. */
 static bool has_numbers(const struct table *table, size_t column)
 {
@@ -103,6 +129,13 @@ static bool has_numbers(const struct table *table, size_t column)
 	return false;
 }
 
+static bool is_microseconds(const char *name)
+{
+	const size_t length = strlen(name);
+
+	return length > 3 && strcmp(name + length - 3, "_us") == 0;
+}
+
 static size_t name_columns(const struct table *slow)
 {
 	const size_t count = slow->column_count < SHEET_COLUMNS_MOST ? slow->column_count
@@ -111,12 +144,38 @@ static size_t name_columns(const struct table *slow)
 	for (size_t i = 0; i < count; i++) {
 		slow_columns[i] = (struct sheet_column){
 			.title = table_name(slow, i),
-			.rank = (unsigned char)(i + 1),
+			.rank = rank_of(table_name(slow, i), i),
 			.least = 4,
 			.number = has_numbers(slow, i),
+			.readable = strcmp(table_name(slow, i), "text") == 0 ? 50 : 0,
 		};
 	}
 	return count;
+}
+
+/* A time in microseconds as it is read best. */
+static void add_microseconds(struct sheet *sheet, double number)
+{
+	const double seconds = number / USEC_PER_SEC;
+	char text[32];
+
+	if (seconds < 1)
+		snprintf(text, sizeof(text), "%.1f ms", number / USEC_PER_MSEC);
+	else
+		sheet_write_time(text, sizeof(text), seconds);
+	sheet_number(sheet, number, text);
+}
+
+static void add_cell(struct sheet *sheet, const struct table *slow, size_t row, size_t column)
+{
+	const char *text = table_text(slow, row, column);
+	const double number = table_number(slow, row, column, 0);
+
+	if (text && text[0] && slow_columns[column].number &&
+		is_microseconds(slow_columns[column].title))
+		add_microseconds(sheet, number);
+	else
+		sheet_number(sheet, number, text);
 }
 
 static void fill_slow(struct sheet *sheet, const struct view_source *source)
@@ -129,8 +188,7 @@ static void fill_slow(struct sheet *sheet, const struct view_source *source)
 	for (size_t row = 0; row < slow->row_count; row++) {
 		sheet_row(sheet, STYLE_PLAIN);
 		for (size_t i = 0; i < count; i++)
-			sheet_number(
-				sheet, table_number(slow, row, i, 0), table_text(slow, row, i));
+			add_cell(sheet, slow, row, i);
 	}
 }
 
