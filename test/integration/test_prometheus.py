@@ -86,6 +86,7 @@ class Overload:
                 "max_prepared_statements": 2, "max_user_connections": 200, "max_pool_waiters": 30,
                 "client_tls_sslmode": "allow", "client_tls_cert_file": certificate,
                 "client_tls_key_file": key, "host_check_interval": "0.2", "server_login_retry": 1,
+                "log_min_duration": 0, "log_slow_rate": 1,
             },
             databases={
                 "stuck": {**place, "pool_size": 1},

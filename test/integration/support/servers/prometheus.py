@@ -79,7 +79,7 @@ class Prometheus:
                 ]),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
             )  # fmt: skip
-        wait_until(self._scraped, 30, "two scrapes")
+        wait_until(self._scraped, 60, "two scrapes", interval=0.1)
         return self
 
     def _scraped(self):
