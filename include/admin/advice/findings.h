@@ -92,6 +92,9 @@ void finding_average(struct advice *finding, unsigned figure, int64_t value);
 /* Append a time in words: `350 ms`, `4.2 s`, `34 s`, `12 minutes`, `5 hours`, `9 days`. */
 void finding_write_time(struct buffer *out, usec_t time);
 
+/* Append `1 client waits` or `5 clients wait`. */
+void finding_write_waiting(struct buffer *out, int64_t clients);
+
 /* Append thousandths with at most one digit after the point. */
 void finding_write_average(struct buffer *out, int64_t thousandths);
 

@@ -209,6 +209,14 @@ void finding_write_time(struct buffer *out, usec_t time)
 		buffer_printf(out, "%lld days", seconds / 86400);
 }
 
+void finding_write_waiting(struct buffer *out, int64_t clients)
+{
+	if (clients == 1)
+		buffer_printf(out, "1 client waits");
+	else
+		buffer_printf(out, "%lld clients wait", (long long)clients);
+}
+
 void finding_write_average(struct buffer *out, int64_t thousandths)
 {
 	const long long tenths = (thousandths + 50) / 100;

@@ -202,8 +202,8 @@ void full_advice_look(struct advisor *advisor, struct pool *pool)
 
 static void write_waits(const struct advice *finding, struct buffer *out)
 {
-	buffer_printf(out, "%lld clients wait for a server, the longest for ",
-		(long long)finding->figures[WAITING]);
+	finding_write_waiting(out, finding->figures[WAITING]);
+	buffer_printf(out, " for a server, the longest for ");
 	finding_write_time(out, finding->figures[LONGEST]);
 	buffer_printf(out, ", and all servers of the pool (pool_size%s %lld) are in use",
 		finding->figures[IS_AUTO] ? " = auto:" : "", (long long)finding->figures[SIZE]);

@@ -366,7 +366,7 @@ static void test_paused_pool_with_waiting_clients(void **state)
 	advice = find("pool_paused");
 	assert_non_null(advice);
 	assert_null(advice_setting(advice));
-	assert_says(advice, "1 clients wait because of a PAUSE of the database 2 minutes ago");
+	assert_says(advice, "1 client waits because of a PAUSE of the database 2 minutes ago");
 	assert_null(find("pool_full"));
 	pool->database->paused = false;
 }
@@ -492,7 +492,8 @@ static void assert_limit(
 	else
 		assert_null(advice_user(&fake_registry, advice));
 	assert_says(advice, "1 of the 1 connections that ");
-	assert_says(advice, "and 1 clients in 1 pools wait for one, the longest for 12 s");
+	assert_says(advice,
+		"and 1 client waits for one in 1 of the pools below it, the longest for 12 s");
 	assert_says(advice, setting);
 }
 
@@ -706,6 +707,7 @@ static void test_logins_that_fail(void **state)
 	pool->refused = false;
 	pass(1);
 	assert_setting(find("login_failing"), "host");
+	assert_null(strstr(text_of(find("login_failing"), true), "SQLSTATE")); /* ours */
 	fail_login("53300", "sorry, too many clients already");
 	pass(5);
 	advice = find("server_full");
