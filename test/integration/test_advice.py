@@ -229,7 +229,7 @@ def test_overload_is_explained(served):
             }.items()
         }
         assert "Raise pool_size from 2 to 4." in said["free"]
-        assert "queries run on the 1 cores of its machine" in said["busy"]
+        assert "queries run on the 1 core of its machine" in said["busy"]
         assert "one by application 'batch <b>'" in said["held"]
         assert "With pool_mode = transaction others could use them" in said["kept"]
         assert "1 of the 1 connections that max_db_connections allows" in said["bound"]

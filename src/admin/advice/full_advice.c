@@ -219,8 +219,8 @@ static void write_host(const struct advice *finding, struct buffer *out)
 {
 	buffer_printf(out, "about ");
 	finding_write_average(out, finding->figures[AT_HOST]);
-	buffer_printf(out, " queries run on the %lld cores of its machine",
-		(long long)finding->figures[CORES]);
+	buffer_printf(out, " queries run on the %lld core%s of its machine",
+		(long long)finding->figures[CORES], finding->figures[CORES] == 1 ? "" : "s");
 }
 
 static void write_full(const struct advice *finding, struct buffer *out)

@@ -48,6 +48,7 @@ static void pass(unsigned seconds)
 {
 	for (unsigned i = 0; i < seconds; i++) {
 		fake_advance(USEC_PER_SEC);
+		handles_clear(&fake_process.handles); /* as the end of each SHOW does */
 		advisor_look(&fake_registry, loop_now(&fake_loop));
 	}
 }
@@ -141,9 +142,6 @@ static void test_full_pool_of_a_host_with_room(void **state)
 	assert_string_equal(advice_user(&fake_registry, advice), "alice");
 	assert_ptr_equal(advice_pool(&fake_registry, advice), pool);
 	assert_int_equal(advice_pool_number(advice), pool->number);
-	/* The end of a SHOW does this. */
-	handles_clear(&fake_process.handles);
-	assert_ptr_equal(advice_pool(&fake_registry, advice), pool);
 	assert_says(advice,
 		"5 clients wait for a server, the longest for 32 s, and all servers of "
 		"the pool (pool_size 2) are in use: on average 2 of them run queries.");
@@ -187,7 +185,7 @@ static void test_pool_of_a_host_that_is_busy(void **state)
 	advice = find("pool_busy");
 	assert_non_null(advice);
 	assert_null(advice_setting(advice));
-	assert_says(advice, "about 4 queries run on the 1 cores");
+	assert_says(advice, "about 4 queries run on the 1 core of");
 	assert_says(advice, "half of them take more than 1");
 	assert_null(find("pool_full"));
 }
