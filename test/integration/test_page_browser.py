@@ -197,7 +197,7 @@ def test_the_verdict_answers_the_four_questions(open_page):
         holder = page.text("#holder")
         assert "pool 1: 5 of 5 servers active" in holder and "idle in its transaction for 60.1 s" in holder
         assert page.text("#since") == "22:09:10, 4 min 10 s ago"
-        assert page.text("#change") == "pool_size: see the advice on pool 1"
+        assert page.text("#change") == "idle_transaction_timeout: see the advice on pool 1"
         assert page.run("() => document.title") == "(95 waiting) pgusher"
 
 
