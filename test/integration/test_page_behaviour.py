@@ -93,7 +93,17 @@ def test_a_hidden_page_asks_for_nothing(open_page, page_server):
 
 # --- many pools -------------------------------------------------------------------------------
 
-ROWS = "() => [...document.querySelectorAll('#pools-table > table > tbody')].map((row) => row.querySelector('bdi').innerText)"
+ENTER = """(selector, value) => {
+    const node = document.querySelector(selector);
+    node.value = value;
+    for (const event of ['input', 'change']) node.dispatchEvent(new Event(event));
+}"""
+PLACE = """(selector) => {
+    const box = document.querySelector(selector).getBoundingClientRect();
+    return [box.x, box.y];
+}"""
+ROWS = """() => [...document.querySelectorAll('#pools-table > table > tbody')]
+    .map((row) => row.querySelector('bdi').innerText)"""
 CHANGES = """async () => {
     let changes = 0;
     const observer = new MutationObserver((list) => { changes += list.length; });
@@ -117,7 +127,7 @@ def test_of_many_pools_those_that_wait_longest_are_shown_first(open_page):
         assert len(page.run(ROWS)) == 200
         changes, took = page.run(CHANGES)
         assert changes == 0 and took < 1000
-        page.run("() => { const find = document.querySelector('#pools-find'); find.value = 'POOL 17'; find.dispatchEvent(new Event('input')); }")
+        page.run(ENTER, "#pools-find", "POOL 17")
         assert sorted(page.run(ROWS)) == sorted(["pool 17", *(f"pool {number}" for number in range(170, 180))])
 
 
@@ -134,8 +144,8 @@ def test_a_column_sorts_the_pools(open_page):
 def test_rows_stay_in_place_under_the_pointer(open_page, page_server):
     with open_page("calm") as page:
         wait_for_figures(page)
-        place = page.run("() => { const box = document.querySelector('#pools-table').getBoundingClientRect(); return [box.x + 20, box.y + 20]; }")
-        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+        place = page.run(PLACE, "#pools-table")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0] + 20, y=place[1] + 20)
         before = page.run(ROWS)
         state = copy.deepcopy(page_server.state)
         state["pools"][2]["longest_wait"] = 40.0
@@ -160,7 +170,7 @@ def test_charts_show_the_hour_of_all_pools_or_one(open_page, page_server):
         assert re.fullmatch(r"Clients waiting, last hour, all pools: now 95, most \d+ at 22:1\d:\d\d", page.run(label))
         path = "() => document.querySelector('#charts .line').getAttribute('d')"
         before = page.run(path)
-        page.run("() => { const select = document.querySelector('#hour-pool'); select.value = '2'; select.dispatchEvent(new Event('change')); }")
+        page.run(ENTER, "#hour-pool", "2")
         assert "pool 2: now 0, most 0" in page.run(label)
         assert page.run(path) != before
         assert not re.search("NaN|undefined", page.run("() => document.querySelector('#charts').innerHTML"))
@@ -212,12 +222,15 @@ CONTRAST = """() => {
 }"""
 
 
+SHOW = "(next, past) => { state = next; Object.assign(hour, past); showHistory(); showState(); }"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_texts_stand_out_in_both_themes(open_page, page_server, theme):
     with open_page("overload", theme=theme) as page:
         wait_for_figures(page)
         for scene in ("overload", "paused", "calm", "down"):
-            page.run("(next, past) => { state = next; Object.assign(hour, past); showHistory(); showState(); }", *SCENES[scene]())
+            page.run(SHOW, *SCENES[scene]())
             least, text = page.run(CONTRAST)
             assert least >= 4.5, (scene, text)
         page_server.stop()
@@ -245,7 +258,8 @@ def test_screen_readers_get_tables_headings_and_texts_of_charts(open_page, width
         by_role = {}
         for node in nodes:
             by_role.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
-        assert {"Advice", "Pools", "Hosts", "Errors", "Slow queries, the newest first", "Times by percentile"} <= {*by_role["table"]}
+        tables = {"Advice", "Pools", "Hosts", "Errors", "Slow queries, the newest first", "Times by percentile"}
+        assert tables <= {*by_role["table"]}
         assert len([name for name in by_role["image"] if "last hour" in name]) == 6
         assert len(by_role["cell"]) > 100 and len(by_role["rowheader"]) >= 10
         assert by_role["heading"][0] == "pgusher" and "Clients wait: pool 1" in by_role["heading"][1]

@@ -11,7 +11,9 @@ import pytest
 
 from support import page_figures
 from support.clients.page_client import HISTORY, STATE, check
-from support.page_figures import HOSTILE, SCENES, new_advice, new_history, new_host, new_pool, new_slow, new_state, times
+from support.page_figures import (
+    HOSTILE, SCENES, new_advice, new_history, new_host, new_pool, new_slow, new_state, times,
+)
 from support.page_fixtures import wait_for_figures
 from support.png import smaller
 from support.servers.page_server import TOP, page_file, page_sources
@@ -41,6 +43,7 @@ HEADLINES = {
 # --- scenes -----------------------------------------------------------------------------------
 
 INLINE = "() => document.querySelectorAll('[style],[onclick],style,script:not([src])').length"
+OPEN_SOME = "() => [...document.querySelectorAll('.opens')].slice(0, 5).forEach((button) => button.click())"
 WIDTH = "() => document.scrollingElement.scrollWidth"
 
 
@@ -51,7 +54,7 @@ def test_a_scene_is_shown_without_a_complaint(open_page, page_server, scene):
         assert page.text("#headline") == HEADLINES[scene]
         for width in (1280, 390, 320):
             page.show(width)
-            page.run("() => document.querySelectorAll('.opens').forEach((button, number) => number < 5 && button.click())")
+            page.run(OPEN_SOME)
             assert page.run(WIDTH) <= width
         assert page.run(INLINE) == 0
         assert page.run("() => document.getAnimations().length") == 0
@@ -108,9 +111,34 @@ def every_figure():
         state="suspended",
         details=True,
         pools_total=730,
-        hosts=[new_host(1, name="db.example", role="standby", up=False, connections=731, connect_ms=732, lag_bytes=733, lag_seconds=73.4)],
-        advice=[new_advice("code_of_advice", severity="info", seconds=735, text="Text of advice.", setting="setting_of_advice")],
-        slow=[new_slow(0, total_ms=740, queue_ms=741, server_ms=742, client_ms=743, rows=744, bytes=745, application="psql of slow", text="select 746")],
+        hosts=[
+            new_host(
+                1,
+                name="db.example",
+                role="standby",
+                up=False,
+                connections=731,
+                connect_ms=732,
+                lag_bytes=733,
+                lag_seconds=73.4,
+            )
+        ],
+        advice=[
+            new_advice("code_of_advice", severity="info", seconds=735, text="Text of advice.", setting="a_setting")
+        ],
+        slow=[
+            new_slow(
+                0,
+                total_ms=740,
+                queue_ms=741,
+                server_ms=742,
+                client_ms=743,
+                rows=744,
+                bytes=745,
+                application="psql of slow",
+                text="select 746",
+            )
+        ],
     )
     state["process"] = {
         "clients": 750,
@@ -152,13 +180,20 @@ def test_each_figure_is_on_the_page(open_page):
         wait_for_figures(page)
         page.click(".opens")
         text = page.wait_for("Queries/s")
-        elsewhere = {"now": "22:13:20", "started": "13 Nov 2023, 20:10:16", "up": "down", "cpu": "54 % of a core", "seconds": "12 min 15 s", "seconds_left": "75.8 s"}
+        elsewhere = {
+            "now": "22:13:20",
+            "started": "13 Nov 2023, 20:10:16",
+            "up": "down",
+            "cpu": "54 % of a core",
+            "seconds": "12 min 15 s",
+            "seconds_left": "75.8 s",
+        }
         # Whether names are shown, whether a pool is paused, and numbers that refer to another object.
         not_shown = {"details", "paused", "id", "pool", "host", "at"}
         for name, value in leaves(state):
             if name not in not_shown and value is not None:
                 assert elsewhere.get(name, str(value).removesuffix(".0")) in text, name
-        for words in ("shop / web", "718 ms", "71.2 s", "733 B", "73.4 s", "745 B", "755 B", "763 B", "12 min 15 s", "75.8 s"):
+        for words in ("shop / web", "718 ms", "71.2 s", "733 B", "73.4 s", "745 B", "755 B", "763 B"):
             assert words in text
 
 
@@ -267,7 +302,9 @@ def test_hostile_names_are_text(open_page):
 
 def test_the_source_makes_no_markup_from_text():
     script = page_file("page.js").decode()
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(|DOMParser|https?://(?!www\.w3\.org/2000/svg)", script)
+    made = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(|DOMParser"
+    assert not re.search(made, script)
+    assert re.findall(r"https?://[^\"]*", script) == ["http://www.w3.org/2000/svg"]
     page = page_file("page.html").decode()
     assert not re.search(r"\sstyle=|\son\w+=|<style|https?:", page)
     assert not re.search(r"url\(|@import|https?:", page_file("page.css").decode())
