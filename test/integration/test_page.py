@@ -258,7 +258,26 @@ def test_a_takeover_passes_the_page_on(served):
     assert only(after["pools"])["clients"]["idle"] == 1
 
 
-def test_advice_and_slow_queries_are_told(served):
+def test_advice_is_told_with_names_only_with_page_details(served):
+    port = free_port()
+    pooler = served(databases={"away": {"host": HOST, "port": port}})
+    waiting = pooler.raw()
+    waiting.send_startup("app", "away")
+
+    def advice():
+        return [one for one in state_of(pooler)["advice"] if one["code"] == "host_down"]
+
+    hidden = only(wait_until(advice, 10, "advice"))
+    assert (hidden["severity"], hidden["setting"]) == ("warning", "host")
+    assert HOST not in hidden["text"] and str(port) not in hidden["text"]
+    pooler.command("SET page_details = 1")
+    shown = only(advice())
+    assert HOST in shown["text"] and shown["text"] != hidden["text"]
+    rows = [row for row in pooler.show("ADVICE") if row["code"] == "host_down"]
+    assert only(rows)["setting"] == "host"
+
+
+def test_slow_queries_are_told(served):
     settings = {"default_pool_size": 1, "log_min_duration": 0, "page_details": 1}
     pooler = served(settings)
     client = pooler.client(application_name="report <1>")

@@ -6,20 +6,9 @@ import threading
 
 import pytest
 
-from support.clients.browser import Browser, find_browser
 from support.clients.page_client import basic
 from support.clients.raw import Closed
 from support.process import HOST, free_port, wait_until
-
-pytestmark = pytest.mark.skipif(not find_browser(), reason="no Chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """One browser for all tests."""
-    process = Browser()
-    yield process
-    process.close()
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ static void look_at_certificate(struct advisor *advisor, const struct tls_contex
 {
 	const long long end = context ? tls_context_not_after(context) : 0;
 	const long long left = end - clock_wall() / USEC_PER_SEC;
-	const bool is_client = context == advisor->registry->process->client_tls;
+	const bool is_client = context != advisor->registry->process->server_tls;
 	struct advice *finding;
 
 	if (end == 0 || left > findings_least(ADVICE_CERTIFICATE_ENDS) * DAY)
@@ -205,8 +205,10 @@ static void look_at_certificates(struct advisor *advisor)
 	const struct process *process = advisor->registry->process;
 	const struct settings *settings = process->settings;
 
-	look_at_certificate(advisor, process->client_tls, "client_tls_cert_file",
-		settings->client_tls_cert_file);
+	/* The endpoint of metrics has the same file as clients, which may have no TLS. */
+	look_at_certificate(advisor,
+		process->client_tls ? process->client_tls : process->metrics_tls,
+		"client_tls_cert_file", settings->client_tls_cert_file);
 	look_at_certificate(advisor, process->server_tls, "server_tls_cert_file",
 		settings->server_tls_cert_file);
 }

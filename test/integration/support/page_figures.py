@@ -179,23 +179,26 @@ def overload():
     )
     advice = [
         new_advice(
+            "idle_transaction",
             severity="critical",
-            text="The pool is full for 4 minutes: 95 clients wait, the longest for 12.5 s, while queries take 5.2 ms "
-            "(p99) at PostgreSQL. A larger pool would serve them: 12 servers for this load.",
+            text="A transaction has been open for 60 s, and idle for 60 s: it keeps a server, locks, and old rows from "
+            "VACUUM. idle_transaction_timeout (now 0: none) ends such transactions; better have the application commit "
+            "before it waits for something else.",
+            setting="idle_transaction_timeout",
+            seconds=31,
+        ),
+        new_advice(
+            text="95 clients wait for a server, the longest for 12.5 s, and all servers of the pool (pool_size 5) are in "
+            "use: on average 3.6 of them run queries. PostgreSQL has room: about 4 queries run on the 16 cores of its "
+            "machine, which can use 24. Raise pool_size from 5 to 12.",
             seconds=247,
         ),
         new_advice(
-            "idle_transaction",
-            text="A transaction is open for 60 s and idle for 60 s; it holds 1 of 5 servers.",
-            setting="idle_transaction_timeout",
-            seconds=60,
-        ),
-        new_advice(
-            "standby_lags",
-            severity="info",
+            "standby_lag",
             pool=None,
-            text="The standby is 48 MB behind the primary, for 90 s.",
-            setting="max_replica_lag",
+            text="A standby is 45 MB behind, and its last replayed transaction is 90 s old. Clients that read there see "
+            "old rows: set max_standby_lag, and check its replication.",
+            setting="max_standby_lag",
             seconds=90,
         ),
     ]

@@ -3,7 +3,9 @@
 
 const WIDTH = 360;
 const HEIGHT = 60;
+const YOUNG = 60; // points: the least that charts show of a process that has not run for an hour
 const hour = { step: 10, end: 0, points: 0, pools: [] };
+let from = 0; // the first point that charts show
 let chosen = 0; // the pool whose hour is shown, 0: all
 let pointed = null; // the point under the pointer or the arrow keys
 
@@ -44,16 +46,16 @@ function makeCharts() {
 		const value = make("strong");
 		const top = make("span", { class: "top" });
 		const key = lines.length > 1 ? [make("span", { class: "second" }, lines[1][2])] : [];
-		const from = make("span");
+		const begin = make("span");
 		const figure = make("figure", null,
 			make("figcaption", null, title, value),
 			make("div", { class: "plot" }, picture, top),
-			make("p", { class: "axis" }, from, ...key, make("span", null, "now")));
+			make("p", { class: "axis" }, begin, ...key, make("span", null, "now")));
 		$("charts").append(figure);
-		charts.push({ title, lines, text, now, paths, area, cross, picture, value, top, from });
+		charts.push({ title, lines, text, now, paths, area, cross, picture, value, top, begin });
 		picture.addEventListener("pointermove", (event) => {
 			const box = picture.getBoundingClientRect();
-			point(Math.round((event.clientX - box.left) / box.width * (hour.points - 1)));
+			point(from + Math.round((event.clientX - box.left) / box.width * (hour.points - 1 - from)));
 		});
 		picture.addEventListener("pointerleave", () => point(null));
 		picture.addEventListener("blur", () => point(null));
@@ -66,20 +68,22 @@ function makeCharts() {
 	}
 }
 
+// Where a point is in a chart.
+const x = (number) => ((number - from) * WIDTH / Math.max(1, hour.points - 1 - from)).toFixed(1);
+
 // The lines of a path for a series, with gaps where it is not known.
 function pathOf(list, highest, closed) {
-	const x = (number) => (number * WIDTH / Math.max(1, hour.points - 1)).toFixed(1);
 	const y = (value) => (HEIGHT - Math.min(value / highest, 1) * (HEIGHT - 2)).toFixed(1);
 	let path = "";
-	let from = null;
-	for (let number = 0; number <= list.length; number++) {
+	let first = null;
+	for (let number = from; number <= list.length; number++) {
 		const value = number < list.length ? list[number] : null;
 		if (known(value)) {
-			path += `${from === null ? "M" : "L"}${x(number)} ${y(value)}`;
-			from = from ?? number;
-		} else if (from !== null) {
-			path += closed ? `V${HEIGHT}H${x(from)}Z` : from === number - 1 ? "h1" : "";
-			from = null;
+			path += `${first === null ? "M" : "L"}${x(number)} ${y(value)}`;
+			first = first ?? number;
+		} else if (first !== null) {
+			path += closed ? `V${HEIGHT}H${x(first)}Z` : first === number - 1 ? "h1" : "";
+			first = null;
 		}
 	}
 	return path;
@@ -87,6 +91,8 @@ function pathOf(list, highest, closed) {
 
 function showHistory() {
 	const series = seriesOf(chosen) || {};
+	const begun = (seriesOf(0)?.active || []).findIndex(known);
+	from = begun < 0 ? 0 : Math.max(0, Math.min(begun, hour.points - YOUNG));
 	for (const chart of charts) {
 		const lists = chart.lines.map(([, name]) => series[name] || []);
 		const peak = Math.max(0, ...lists.flat().filter(known));
@@ -94,7 +100,7 @@ function showHistory() {
 		lists.forEach((list, number) => setAttribute(chart.paths[number], "d", pathOf(list, highest)));
 		setAttribute(chart.area, "d", pathOf(lists[0], highest, true));
 		setText(chart.top, chart.text(highest));
-		setText(chart.from, at(minute, hour.end - hour.points * hour.step));
+		setText(chart.begin, at(minute, timeOfPoint(from)));
 		const when = lists[0].indexOf(Math.max(...lists[0].filter(known)));
 		chart.peak = known(lists[0][when]) ? `most ${chart.text(lists[0][when])} at ${at(clock, timeOfPoint(when))}` : "no data yet";
 	}
@@ -121,14 +127,13 @@ function showNow() {
 
 // Show the figures of one point in all charts; null: those of this moment.
 function point(number) {
-	pointed = number === null || hour.points === 0 ? null : Math.max(0, Math.min(hour.points - 1, number));
+	pointed = number === null || hour.points === 0 ? null : Math.max(from, Math.min(hour.points - 1, number));
 	setText($("hour-at"), pointed === null ? "" : `at ${at(clock, timeOfPoint(pointed))}`);
-	const x = pointed === null ? null : pointed * WIDTH / Math.max(1, hour.points - 1);
 	for (const chart of charts) {
-		setAttribute(chart.cross, "d", x === null ? "" : `M${x.toFixed(1)} 0V${HEIGHT}`);
-		if (x !== null) setText(chart.value, chart.text((seriesOf(chosen) || {})[chart.lines[0][1]]?.[pointed]));
+		setAttribute(chart.cross, "d", pointed === null ? "" : `M${x(pointed)} 0V${HEIGHT}`);
+		if (pointed !== null) setText(chart.value, chart.text((seriesOf(chosen) || {})[chart.lines[0][1]]?.[pointed]));
 	}
-	if (x === null && state) showNow();
+	if (pointed === null && state) showNow();
 }
 
 function hourChosen() {
