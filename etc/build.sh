@@ -84,7 +84,7 @@ own_services() {
 
 build_packages="build-essential autoconf automake pkg-config libevent-dev libssl-dev
 	libc-ares-dev libidn-dev libbsd-dev libpcre2-dev uthash-dev libldap-dev libpam0g-dev libsystemd-dev
-	pandoc"
+	libpq-dev libncurses-dev pandoc"
 postgres_packages="postgresql postgresql-contrib"
 
 # copy_sources FOLDER: copy what a release has of the tree.

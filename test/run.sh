@@ -16,10 +16,10 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/test/verdict.sh"
 
 need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd pgbouncer haproxy \
-	logrotate pgbadger \
+	logrotate pgbadger chromium \
 	python3-pytest python3-pytest-xdist python3-psycopg python3-psycopg2 python3-asyncpg python3-pg8000 \
 	python3-django python3-sqlalchemy ruby-pg ruby-activerecord python3-prometheus-client \
-	python3-pip python3-yaml prometheus prometheus-pgbouncer-exporter
+	tmux python3-pip python3-yaml prometheus prometheus-pgbouncer-exporter
 [ "${PGUSHER_TEST_PATRONI:-0}" != 1 ] || need_packages patroni etcd-server
 # 11 MB to fetch and 58 MB installed, since PostgreSQL brings its libllvm14. Without it the run goes
 # on, and the verdict names the check that was skipped (test/lint/format.py).

@@ -69,6 +69,8 @@ struct log_subject {
 	const char *prefix; /* written before the text, in formats without fields */
 	const struct log_fact *facts;
 	size_t count;
+	/* Written behind the text, in formats without fields: what only facts say. NULL: none. */
+	const char *details;
 };
 
 /* Lines are similar if `kind` and `about` are equal as texts. Both are copied where kept. */

@@ -127,10 +127,12 @@ enum {
 #define SETTING_TYPE_DURATION usec_t /* decimal seconds, or with us, ms, s, min, h, d */
 #define SETTING_TYPE_WHOLE_SECONDS int /* a C integer of seconds, or with a unit */
 #define SETTING_TYPE_WHOLE_MILLISECONDS int /* a C integer of milliseconds, or with a unit */
+#define SETTING_TYPE_LOG_DURATION usec_t /* milliseconds, or with us, ms, ...; -1: off */
 #define SETTING_TYPE_STRING char *
 #define SETTING_TYPE_NAMES char * /* without ; and # */
 #define SETTING_TYPE_FREE_TEXT char * /* SQL or a message, in which ; and # are usual */
 #define SETTING_TYPE_LDAP_OPTIONS char * /* shown only if it contains no password */
+#define SETTING_TYPE_PASSWORD char * /* never shown */
 #define SETTING_TYPE_NETWORKS char * /* a list of networks and addresses */
 #define SETTING_TYPE_PROXY_NETWORKS char * /* likewise, and `unix` */
 #define SETTING_TYPE_SERVICE_NAME char * /* see net/service_name; or empty */

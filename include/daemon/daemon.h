@@ -11,6 +11,7 @@
 
 #include "admin/console/actions.h"
 #include "admin/metrics/metrics.h"
+#include "admin/page/page.h"
 #include "daemon/file_watch.h"
 #include "daemon/janitor.h"
 #include "daemon/options.h"
@@ -46,6 +47,7 @@ struct daemon {
 	struct drain drain; /* of clients, in a shutdown that waits for them */
 	struct actions actions; /* functions that the console's commands call */
 	struct metrics metrics;
+	struct page page; /* for browsers, on the endpoint of metrics */
 	struct pidfile pidfile;
 	struct handover *handover; /* owned; to a new process; NULL: none in progress */
 	struct takeover *takeover; /* owned; from an old process; NULL: none, or completed */

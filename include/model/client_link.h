@@ -174,6 +174,9 @@ void client_move(struct client_link *client, struct pool *pool);
 /* Begin or end a step: sets the rules for the client's messages. */
 void client_set_step(struct client_link *client, enum client_step step);
 
+/* Set the rules for its messages again, since registry.rules is another table. */
+void client_renew_rules(struct client_link *client);
+
 /*
  * Set the first state of a client that was taken over from an old process: adds it to the list
  * of the state and counts it. Its pool must be set.

@@ -18,6 +18,7 @@
 #include "config/snapshot.h"
 #include "model/cap.h"
 #include "model/state/session_functions.h"
+#include "model/statistics/meter.h"
 
 struct database_counters;
 struct pool;
@@ -28,6 +29,7 @@ TAILQ_HEAD(pool_list, pool);
 struct prepared_counts {
 	uint64_t hits, misses; /* the server had the statement; it had to be prepared there */
 	uint64_t evictions; /* statements closed to make room for another one */
+	struct meter hits_meter, misses_meter, evictions_meter; /* for advice */
 };
 
 struct database {

@@ -50,6 +50,9 @@ bool descriptors_allow_login(const struct process *process);
  */
 bool descriptors_allow_client(const struct process *process, bool console);
 
+/* Returns how many clients may stay at the same time, as far as descriptors go; 0: not known. */
+unsigned descriptors_clients_most(const struct process *process);
+
 /* Returns whether there are more servers than those that descriptors are kept for. */
 bool descriptors_servers_exceed(const struct process *process);
 

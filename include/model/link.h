@@ -105,10 +105,12 @@ void link_log(const struct link *link, enum log_level level, const char *format,
 /*
  * As link_log(), with facts about the event for log formats that separate them from the text.
  */
-enum { LINK_FACTS_MOST = 6 };
+enum { LINK_FACTS_MOST = 18 };
 struct link_facts {
 	struct log_fact facts[LINK_FACTS_MOST];
 	size_t count;
+	const char
+		*details; /* behind the text, in formats without facts; escaped; NULL: none */
 };
 void link_log_facts(const struct link *link, enum log_level level,
 	const struct link_facts *facts, const char *format, ...)

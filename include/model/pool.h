@@ -18,10 +18,12 @@
 #include "model/server_link.h"
 #include "model/statistics/labels.h"
 #include "model/statistics/latency.h"
+#include "model/statistics/slow_log.h"
 #include "model/statistics/stats.h"
 #include "model/user.h"
 
 struct channel_hub;
+struct history_series;
 struct lookup;
 struct registry;
 
@@ -50,6 +52,7 @@ struct pool {
 	struct registry *registry;
 	unsigned order; /* among all pools, as of the last registry_sort() */
 	uint64_t handle; /* in process.handles; 0: none yet */
+	uint64_t number; /* among all pools that there were, from 1: never used again */
 	struct database *database;
 	struct user *user; /* the user that logs in to servers */
 	/* The role that its clients have asked for; TARGET_INHERIT: that of the database. */
@@ -128,6 +131,10 @@ struct pool {
 	uint64_t notifications, notify_overflows;
 	uint64_t listening_losses; /* listening servers that were lost */
 	uint64_t unsent[UNSENT_ENDINGS]; /* queries that ended before a server received them */
+	struct history_series *history; /* owned; NULL: see model/statistics/history */
+	/* What the history has counted: transactions and errors. */
+	uint64_t counted_transactions, counted_errors;
+	uint64_t slow[SLOW_CAUSES]; /* queries that took log_min_duration or longer */
 };
 
 /*
@@ -315,6 +322,9 @@ static inline unsigned pool_waiting_cancels(const struct pool *pool)
 /* Returns the age of the longest waiting query, as in SHOW POOLS; 0 if none waits. */
 usec_t pool_longest_wait(const struct pool *pool, usec_t now);
 
+/* The same without a walk over clients: the first clients have waited longest. */
+usec_t pool_queue_age(const struct pool *pool, usec_t now);
+
 /* Drop the welcome: the next client login waits until a server has logged in again. */
 void pool_forget_welcome(struct pool *pool);
 
@@ -359,11 +369,17 @@ void pool_leave_counts(const struct pool *pool, struct pool *to);
 /* Free the latency and error counts of a pool that is about to be freed. */
 void pool_drop_counts(struct pool *pool);
 
+/* Returns the errors of its servers, and queries that ended because none was free in time. */
+uint64_t pool_errors(const struct pool *pool);
+
 /* Start a new stats period. */
 void pool_end_period(struct pool *pool);
 
 /* Returns how many of its connected servers exceed its size. */
 unsigned pool_reserve_in_use(const struct pool *pool);
+
+/* Returns whether a transaction is open and all requests of its client are answered. */
+bool pool_server_idles_in_transaction(const struct server_link *server);
 
 /*
  * Return the age of the oldest open transaction, and of the one that has waited longest for the

@@ -13,6 +13,9 @@
  */
 bool pool_may_pin(const struct pool *pool);
 
+/* Returns what has pinned most servers of the pool so far. */
+session_topics pool_main_pin(const struct pool *pool);
+
 /* A server of the pool is pinned, or is no longer. */
 void pool_pin(struct pool *pool);
 void pool_unpin(struct pool *pool);

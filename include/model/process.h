@@ -70,7 +70,8 @@ struct process {
 	struct loop_clock clock; /* of all loops */
 	struct limits limits;
 	struct cancel_keys cancel_keys;
-	struct tls_context *client_tls, *server_tls; /* references; NULL: none (tls_setup) */
+	/* References; NULL: none (tls_setup). That of metrics is for the HTTP endpoint. */
+	struct tls_context *client_tls, *server_tls, *metrics_tls;
 	const struct listeners *listeners; /* owned by the daemon; NULL: none */
 	struct host_list
 		hosts; /* those that servers were connected to so far: see model/host */
@@ -98,7 +99,8 @@ struct process {
 	bool has_scram_secrets; /* a user has one: a password may take long to check; stays true */
 	struct console_hooks console;
 	struct console_wait_list console_waits;
-	unsigned show_streams; /* answers of SHOW in progress: see admin/show/show_stream */
+	unsigned
+		show_streams; /* answers of SHOW and of the page that use handles: see admin/show/show_stream */
 	struct actions *actions; /* what only the daemon can do: see admin/console/commands */
 	const char *version; /* `PgBouncer 1.26.1 (pgusher X.Y.Z)`; see compat_version */
 };
@@ -128,6 +130,13 @@ void process_ask_host(struct process *process, struct loop *loop, struct host *h
  * set them.
  */
 void process_init(struct process *process, struct random *random, struct snapshot *config);
+
+/*
+ * Handles are used, until they are given back as often: then all are invalid. Counted in
+ * show_streams.
+ */
+void process_use_handles(struct process *process);
+void process_give_handles_back(struct process *process);
 
 /* Free what the process owns. All registries must have been freed before. */
 void process_free(struct process *process);

@@ -24,11 +24,15 @@
 #include "net/loop.h"
 #include "net/resolver.h"
 
+struct advisor;
 struct close_events;
 struct derivations;
 struct external_auth_queue;
+struct history;
+struct query_watch;
 struct relay_events;
 struct server_login_owner;
+struct slow_log;
 
 LIST_HEAD(link_walk_list, link_walk);
 
@@ -61,6 +65,7 @@ struct registry {
 	struct user *recent_user;
 	struct pool_list pools; /* in order by database, then user, after registry_sort() */
 	unsigned pool_count;
+	uint64_t last_pool; /* its number */
 	bool sorted; /* databases, users and pools are in order */
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct cap_list caps_due; /* caps below which a place may be free: see cap_is_due() */
@@ -80,6 +85,9 @@ struct registry {
 	const struct relay_events *relay_events; /* called at the end of a run of the relay */
 	const struct relay_events *drain_events; /* in their place when clients have to leave */
 	const struct server_login_owner *login_owner; /* called by logins to servers */
+	/* Owned, see session/rules/watching; NULL: log_min_duration is -1. */
+	struct slow_log *slow_log;
+	struct query_watch *query_watch;
 	struct pool *console_pool;
 	struct link_list logins; /* clients in GREETING, AUTHENTICATING and LOOKING_UP */
 	unsigned login_count;
@@ -100,6 +108,8 @@ struct registry {
 		*system_users; /* threads that look up user names, perhaps over the network */
 	struct external_auth_queue *ldap, *pam; /* NULL until a login needs it */
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
+	struct history *history; /* owned; NULL: none: see model/statistics/history */
+	struct advisor *advisor; /* owned by the daemon; NULL: see admin/advice/advisor */
 	/* Servers that log in, by the port of their own socket: session/server/own_connection. */
 	uint16_t own_ports[OWN_PORTS];
 	usec_t odd_loop; /* when a client last looked like one, but was connected elsewhere */

@@ -158,6 +158,7 @@ struct server_link {
 	struct server_link *next_backend; /* in registry.backends: see model/backends */
 	uint64_t user_id; /* of the client that has it, or had it last; 0: none */
 	uint8_t user_key[4]; /* of its cancel key: the process number that it was told */
+	uint32_t watched; /* its place in session/slow/query_watch, counted from 1; 0: none */
 	usec_t others_until; /* when a client before that one had it at the latest; 0: never */
 	/* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs. */
 	char transaction_status;
@@ -274,6 +275,9 @@ void server_enter_last(struct server_link *server, enum server_state state);
 
 /* Begin or end a task: sets the rules for the server's messages. */
 void server_set_task(struct server_link *server, enum server_task task);
+
+/* Set the rules for its messages again, since registry.rules is another table. */
+void server_renew_rules(struct server_link *server);
 
 /* Returns whether the server runs our SETs; its client is not read meanwhile. */
 static inline bool server_is_syncing(const struct server_link *server)

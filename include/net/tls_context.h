@@ -25,6 +25,7 @@ enum tls_trust {
 struct tls_options {
 	enum tls_side side;
 	enum tls_trust trust;
+	bool http; /* towards clients: they speak HTTP/1.1, not PostgreSQL's protocol */
 	const char *protocols; /* list of versions: tls_protocols_parse() */
 	const char
 		*ciphers; /* up to TLS 1.2; default, secure, fast, normal: OpenSSL's choice */

@@ -93,15 +93,12 @@ static size_t tidy_character(const char *text, size_t length, char out[4], size_
 	return *taken;
 }
 
-void log_line_tidy(char out[LOG_LINE_SIZE], const struct log_subject *subject, const char *raw)
+/* Append a text to the `used` bytes, escaped. Returns how many there are then. */
+static size_t append_tidy(char out[LOG_LINE_SIZE], size_t used, const char *raw)
 {
 	const char *end = raw + log_line_trimmed_length(raw);
-	size_t used = 0, taken;
+	size_t taken;
 
-	if (subject)
-		used = (size_t)snprintf(out, LOG_LINE_SIZE / 2, "%s ", subject->prefix);
-	if (used >= LOG_LINE_SIZE / 2)
-		used = LOG_LINE_SIZE / 2 - 1;
 	for (; raw < end; raw += taken) {
 		char tidied[4];
 		const size_t length = tidy_character(raw, (size_t)(end - raw), tidied, &taken);
@@ -111,6 +108,20 @@ void log_line_tidy(char out[LOG_LINE_SIZE], const struct log_subject *subject, c
 		memcpy(out + used, tidied, length);
 		used += length;
 	}
+	return used;
+}
+
+void log_line_tidy(char out[LOG_LINE_SIZE], const struct log_subject *subject, const char *raw)
+{
+	size_t used = 0;
+
+	if (subject)
+		used = (size_t)snprintf(out, LOG_LINE_SIZE / 2, "%s ", subject->prefix);
+	if (used >= LOG_LINE_SIZE / 2)
+		used = LOG_LINE_SIZE / 2 - 1;
+	used = append_tidy(out, used, raw);
+	if (subject && subject->details)
+		used = append_tidy(out, used, subject->details);
 	out[used] = '\0';
 }
 

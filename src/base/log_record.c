@@ -6,97 +6,76 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json.h"
 #include "base/log_line.h"
-#include "base/text.h"
 
 /* The output; nothing is written at or after `end`. */
-struct json {
+struct record {
 	char *at, *end;
 	bool full; /* something did not fit */
 };
 
 /* Write all of it or nothing. */
-static bool put(struct json *json, const char *bytes, size_t length)
+static bool put(struct record *record, const char *bytes, size_t length)
 {
-	if ((size_t)(json->end - json->at) < length) {
-		json->full = true;
+	if ((size_t)(record->end - record->at) < length) {
+		record->full = true;
 		return false;
 	}
-	memcpy(json->at, bytes, length);
-	json->at += length;
+	memcpy(record->at, bytes, length);
+	record->at += length;
 	return true;
 }
 
-static void put_text(struct json *json, const char *text)
+static void put_text(struct record *record, const char *text)
 {
-	put(json, text, strlen(text));
-}
-
-/* Write one character of a string (RFC 8259 section 7). Returns false if it does not fit. */
-static bool put_character(struct json *json, const char *text, size_t length)
-{
-	static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-	const char *found = memchr(special, *text, sizeof(special) - 1);
-	char escape[8];
-
-	if (length == 0)
-		/* U+FFFD replaces bytes that are not UTF-8. */
-		return put(json, "\xef\xbf\xbd", 3);
-	if (found) {
-		escape[0] = '\\';
-		escape[1] = letters[found - special];
-		return put(json, escape, 2);
-	}
-	if ((uint8_t)*text < ' ' || *text == 0x7f) {
-		(void)snprintf(escape, sizeof(escape), "\\u%04x", (uint8_t)*text);
-		return put(json, escape, 6);
-	}
-	return put(json, text, length);
+	put(record, text, strlen(text));
 }
 
 /* Write as much of the text as fits, as a complete string. */
-static void put_string(struct json *json, const char *text, size_t length)
+static void put_string(struct record *record, const char *text, size_t length)
 {
 	bool full;
 
 	/* Both quotes must fit. */
-	if (json->end - json->at < 2) {
-		json->full = true;
+	if (record->end - record->at < 2) {
+		record->full = true;
 		return;
 	}
-	put_text(json, "\"");
-	full = json->full;
-	json->end--;
+	put_text(record, "\"");
+	full = record->full;
+	record->end--;
 	while (length > 0) {
-		const size_t character = text_utf8_length(text, length);
+		char character[JSON_CHARACTER_SIZE];
+		size_t taken;
 
-		if (!put_character(json, text, character))
+		if (!put(record, character, json_character(text, length, character, &taken)))
 			break;
-		text += character > 0 ? character : 1;
-		length -= character > 0 ? character : 1;
+		text += taken;
+		length -= taken;
 	}
-	json->end++;
-	json->full = full; /* a cut text is no failure: its string is complete */
-	put_text(json, "\"");
+	record->end++;
+	record->full = full; /* a cut text is no failure: its string is complete */
+	put_text(record, "\"");
 }
 
-static void put_fact(struct json *json, const struct log_fact *fact)
+static void put_fact(struct record *record, const struct log_fact *fact)
 {
 	char number[32];
 
-	put_text(json, ",\"");
-	put_text(json, fact->name);
-	put_text(json, "\":");
+	put_text(record, ",\"");
+	put_text(record, fact->name);
+	put_text(record, "\":");
 	if (fact->text) {
-		put_string(json, fact->text, strlen(fact->text));
+		put_string(record, fact->text, strlen(fact->text));
 	} else {
 		(void)snprintf(number, sizeof(number), "%lld", fact->number);
-		put_text(json, number);
+		put_text(record, number);
 	}
 }
 
 /* Write the time in the form of RFC 3339. */
-static void put_time(struct json *json, usec_t time)
+static void put_time(struct record *record, usec_t time)
 {
 	const struct tm *local = log_line_local_time(time);
 	const long east = local->tm_gmtoff / 60, minutes = east < 0 ? -east : east;
@@ -105,13 +84,13 @@ static void put_time(struct json *json, usec_t time)
 	(void)snprintf(text, sizeof(text), "{\"time\":\"%04d-%02d-%02dT%02d:%02d:%02d.%03d",
 		local->tm_year + 1900, local->tm_mon + 1, local->tm_mday, local->tm_hour,
 		local->tm_min, local->tm_sec, log_line_milliseconds(time));
-	put_text(json, text);
+	put_text(record, text);
 	if (east == 0)
-		put_text(json, "Z\"");
+		put_text(record, "Z\"");
 	else {
 		(void)snprintf(text, sizeof(text), "%c%02ld:%02ld\"", east < 0 ? '-' : '+',
 			minutes / 60, minutes % 60);
-		put_text(json, text);
+		put_text(record, text);
 	}
 }
 
@@ -119,32 +98,32 @@ size_t log_line_json(const struct log_line *line, char out[LOG_WHOLE_SIZE])
 {
 	static const char message[] = ",\"message\":", end[] = "}\n";
 	/* Facts may take half of the space; the rest is for the message. */
-	struct json json = {.at = out, .end = out + LOG_WHOLE_SIZE / 2};
+	struct record record = {.at = out, .end = out + LOG_WHOLE_SIZE / 2};
 	char text[64];
 
-	put_time(&json, line->time);
+	put_time(&record, line->time);
 	(void)snprintf(text, sizeof(text), ",\"pid\":%d,\"level\":\"%s\"", (int)line->pid,
 		log_line_level(line->level));
-	put_text(&json, text);
+	put_text(&record, text);
 	for (size_t i = 0; line->subject && i < line->subject->count; i++) {
-		const struct json before = json;
+		const struct record before = record;
 
-		put_fact(&json, &line->subject->facts[i]);
-		if (json.full)
-			json = before;
+		put_fact(&record, &line->subject->facts[i]);
+		if (record.full)
+			record = before;
 	}
-	json.end = out + LOG_WHOLE_SIZE - sizeof(end);
-	put_text(&json, message);
-	put_string(&json, line->raw, log_line_trimmed_length(line->raw));
-	json.end += sizeof(end);
-	put_text(&json, end);
-	return (size_t)(json.at - out);
+	record.end = out + LOG_WHOLE_SIZE - sizeof(end);
+	put_text(&record, message);
+	put_string(&record, line->raw, log_line_trimmed_length(line->raw));
+	record.end += sizeof(end);
+	put_text(&record, end);
+	return (size_t)(record.at - out);
 }
 
 /* --- journal ------------------------------------------------------------------------------ */
 
 /* A value with a newline is written with its length before it: systemd.journal-fields(7). */
-static void put_field(struct json *out, const char *name, const char *value)
+static void put_field(struct record *out, const char *name, const char *value)
 {
 	const uint64_t length = strlen(value);
 	uint8_t size[8];
@@ -162,7 +141,7 @@ static void put_field(struct json *out, const char *name, const char *value)
 	put_text(out, "\n");
 }
 
-static void put_fact_field(struct json *out, const struct log_fact *fact)
+static void put_fact_field(struct record *out, const struct log_fact *fact)
 {
 	char name[64] = "PGUSHER_", number[32];
 	size_t length = strlen(name);
@@ -177,7 +156,7 @@ static void put_fact_field(struct json *out, const struct log_fact *fact)
 size_t log_line_journal(
 	const struct log_line *line, const char *ident, char out[LOG_WHOLE_SIZE])
 {
-	struct json fields = {.at = out, .end = out + LOG_WHOLE_SIZE};
+	struct record fields = {.at = out, .end = out + LOG_WHOLE_SIZE};
 	char priority[2] = {(char)('0' + log_line_priority(line->level)), '\0'};
 
 	put_field(&fields, "PRIORITY", priority);

@@ -153,6 +153,8 @@ static bool copy_text(char **to, char *const *from)
 		if (!copy)
 			return false;
 	}
+	if (*to)
+		explicit_bzero(*to, strlen(*to)); /* it may be a password */
 	free(*to);
 	*to = copy;
 	return true;
@@ -209,7 +211,7 @@ void settings_free(struct settings *settings)
 
 		if (!rows[i].kind->is_text || !*text)
 			continue;
-		/* LDAP options may contain a password. */
+		/* It may be a password, or contain one. */
 		explicit_bzero(*text, strlen(*text));
 		free(*text);
 		*text = NULL;

@@ -330,6 +330,37 @@ static bool read_whole_milliseconds(const struct setting_request *request, void 
 	return read_whole(request, USEC_PER_MSEC, field);
 }
 
+/* As PostgreSQL's log_min_duration_statement: milliseconds, or with a unit; -1 is off. */
+static bool read_log_duration(const struct setting_request *request, void *field)
+{
+	usec_t duration;
+	long long number;
+
+	if (!text_to_integer(request->text, &number)) {
+		if (!text_to_duration(request->text, &duration))
+			return refuse(request);
+	} else if (number < -1 || number > INT_MAX) {
+		return refuse(request);
+	} else {
+		duration = number < 0 ? -1 : number * USEC_PER_MSEC;
+	}
+	*(usec_t *)field = duration;
+	return true;
+}
+
+static const char *render_log_duration(const void *field, char *out, size_t size)
+{
+	const usec_t duration = *(const usec_t *)field;
+
+	if (duration < 0)
+		snprintf(out, size, "-1");
+	else if (duration % USEC_PER_MSEC == 0)
+		snprintf(out, size, "%lld", (long long)(duration / USEC_PER_MSEC));
+	else
+		snprintf(out, size, "%lldus", (long long)duration);
+	return out;
+}
+
 static bool read_string(const struct setting_request *request, void *field)
 {
 	char **text = field;
@@ -337,6 +368,8 @@ static bool read_string(const struct setting_request *request, void *field)
 
 	if (!copy)
 		return refuse_no_memory(request);
+	if (*text)
+		explicit_bzero(*text, strlen(*text)); /* it may be a password */
 	free(*text);
 	*text = copy;
 	return true;
@@ -424,6 +457,17 @@ static const char *render_ldap_options(const void *field, char *out, size_t size
 	return out;
 }
 
+/* Nor a password of our own. */
+static const char *render_password(const void *field, char *out, size_t size)
+{
+	const char *text = render_string(field, out, size);
+
+	if (!text || text[0] == '\0')
+		return text;
+	snprintf(out, size, "(hidden)");
+	return out;
+}
+
 #define KIND(NAME, ...)                                                                        \
 	const struct setting_kind setting_kind_##NAME = {                                      \
 		.size = sizeof(SETTING_TYPE_##NAME), __VA_ARGS__}
@@ -449,10 +493,15 @@ KIND(WHOLE_SECONDS, WHOLE_TIME("seconds"), .read = read_whole_seconds,
 	.render = render_integer);
 KIND(WHOLE_MILLISECONDS, WHOLE_TIME("milliseconds"), .read = read_whole_milliseconds,
 	.render = render_integer);
+KIND(LOG_DURATION,
+	.allowed = "a number of milliseconds, or one with us, ms, s, min, h or d; -1 is off",
+	.read = read_log_duration, .render = render_log_duration);
 KIND(STRING, TEXT, .comment = SETTING_COMMENT_DOUBTED);
 KIND(NAMES, TEXT);
 KIND(FREE_TEXT, TEXT, .comment = SETTING_COMMENT_NONE);
 KIND(LDAP_OPTIONS, .allowed = "any text", .read = read_string, .render = render_ldap_options,
+	.is_text = true, .comment = SETTING_COMMENT_NONE);
+KIND(PASSWORD, .allowed = "any text", .read = read_string, .render = render_password,
 	.is_text = true, .comment = SETTING_COMMENT_NONE);
 KIND(NETWORKS,
 	.allowed =

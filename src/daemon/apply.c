@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "config/tcp_settings.h"
+#include "session/rules/watching.h"
 
 /* Any socket has room for as much, however small its buffers are: socket(7), SO_SNDBUF. */
 enum { LEAST_RECEIVE = 4096 };
@@ -66,6 +67,8 @@ void apply_settings(struct daemon *daemon, const struct settings *old)
 	resolver_set_zone_period(daemon->registry.resolver, settings->dns_zone_check_period);
 	if (!sources_follow(&daemon->registry))
 		log_write(LEVEL_ERROR, "no memory for per_address_exempt or proxy_networks");
+	if (!watching_follow(&daemon->registry))
+		log_write(LEVEL_ERROR, "no memory for the log of slow queries");
 	apply_metrics(daemon);
 	file_watch_turn(&daemon->file_watch, settings->watch_config);
 }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "admin/advice/advisor.h"
 #include "daemon/pool_upkeep.h"
 #include "daemon/server_upkeep.h"
 #include "daemon/shutdown.h"
@@ -10,6 +11,7 @@
 #include "session/pool/auto_size.h"
 #include "session/pool/host_watch.h"
 #include "session/pool/peering.h"
+#include "session/slow/slow_report.h"
 
 /* A third of a second. */
 #define PERIOD (USEC_PER_SEC / 3)
@@ -48,6 +50,7 @@ static void run_upkeep(struct janitor *janitor, usec_t now)
 	peering_work(registry);
 	host_watch_round(registry);
 	auto_size_upkeep(registry);
+	slow_report_left_out(registry);
 	end_stats_period(janitor, now);
 	shutdown_advance(registry);
 }
@@ -64,6 +67,8 @@ static void run(struct deadline *deadline)
 	 */
 	if (registry->process->operation != OPERATION_SUSPENDED && !registry->process->still)
 		run_upkeep(janitor, now);
+	if (!registry->process->still)
+		advisor_look(registry, now);
 	if (janitor->after)
 		janitor->after(registry);
 	wheel_set(&registry->loop->wheel, &janitor->deadline, now + PERIOD);
@@ -75,6 +80,7 @@ void janitor_start(struct janitor *janitor, struct registry *registry,
 	const usec_t now = loop_now(registry->loop);
 
 	*janitor = (struct janitor){.registry = registry, .after = after};
+	advisor_start(registry); /* out of memory: there is no advice */
 	host_watch_start(registry);
 	janitor->deadline.expire = run;
 	janitor->stats_began = now;
@@ -84,6 +90,7 @@ void janitor_start(struct janitor *janitor, struct registry *registry,
 void janitor_stop(struct janitor *janitor)
 {
 	host_watch_stop(janitor->registry);
+	advisor_stop(janitor->registry);
 	wheel_remove(&janitor->registry->loop->wheel, &janitor->deadline);
 	loop_forget(janitor->registry->loop, &janitor->shutdown);
 }

@@ -22,6 +22,7 @@
 #include "session/login/client_accept.h"
 #include "session/pool/peer_discovery.h"
 #include "session/rules/life.h"
+#include "session/rules/watching.h"
 #include "session/server/failover.h"
 #include "session/work/control.h"
 #include "session/work/suspend.h"
@@ -74,6 +75,8 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 	if (!registry_init(registry, process, &daemon->loop))
 		return refuse("no memory for the configuration");
 	daemon->made = DAEMON_MADE_REGISTRY;
+	if (!watching_follow(registry))
+		return refuse("no memory for the log of slow queries");
 	if (!derivations_start(registry, DERIVATION_THREADS, DERIVATIONS_MOST))
 		return refuse("cannot make a helper for key derivations");
 	registry->system_users =
@@ -178,8 +181,11 @@ static bool listen_all(struct daemon *daemon)
 
 static void make_metrics(struct daemon *daemon)
 {
+	const struct metrics_site site = page_site(&daemon->page);
+
+	page_init(&daemon->page, &daemon->registry);
 	metrics_init(&daemon->metrics, &daemon->registry, &daemon->listeners,
-		daemon->passed.metrics);
+		daemon->passed.metrics, &site);
 }
 
 static bool serve_metrics(struct daemon *daemon)
@@ -346,6 +352,7 @@ static void end_registry(struct daemon *daemon)
 	control_close_all(
 		registry, shares_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
 	suspend_end(registry);
+	watching_end(registry);
 	/* All logins have ended. Threads that are busy are left behind, not waited for. */
 	daemon->threads_remain = derivations_end(registry) +
 			helper_leave(registry->system_users) +
@@ -356,6 +363,7 @@ static void end_registry(struct daemon *daemon)
 	resolver_free(registry->resolver);
 	tls_context_unref(registry->process->client_tls);
 	tls_context_unref(registry->process->server_tls);
+	tls_context_unref(registry->process->metrics_tls);
 	loop_end_turn(&daemon->loop);
 	registry_free(registry);
 	process_free(&daemon->process);

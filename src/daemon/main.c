@@ -17,6 +17,7 @@
 #include "daemon/lifecycle.h"
 #include "daemon/modes/container.h"
 #include "daemon/modes/health.h"
+#include "daemon/modes/top_program.h"
 #include "daemon/modes/unfiled.h"
 #include "daemon/options.h"
 #include "daemon/pidfile.h"
@@ -266,6 +267,8 @@ int main(int argc, char **argv)
 	struct options options;
 
 	process_fill_descriptors();
+	if (top_program_is_asked(argc, argv))
+		return top_program_run(argv);
 	action = options_read(argc, argv, &options);
 	switch (action) {
 	case OPTIONS_HEALTH:

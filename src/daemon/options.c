@@ -293,8 +293,10 @@ void options_print_help(const struct options *options)
 	printf("\nUsage:\n  %s [OPTION]... CONFIG_FILE\n"
 	       "  %s [OPTION]... [--listen=PLACE] --to=SERVER\n"
 	       "  %s --health [CONFIG_FILE | --listen=PLACE]\n"
-	       "  %s --container [OPTION]... [COMMAND [ARGUMENT]...]\n",
-		options->program, options->program, options->program, options->program);
+	       "  %s --container [OPTION]... [COMMAND [ARGUMENT]...]\n"
+	       "  %s top [OPTION]... (shows what a running pooler does: pgusher top --help)\n",
+		options->program, options->program, options->program, options->program,
+		options->program);
 	printf("\nOptions:\n"
 	       "  -d, --daemon         run in background\n"
 	       "  -q, --quiet          write nothing to stderr\n"

@@ -151,6 +151,11 @@ void client_set_step(struct client_link *client, enum client_step step)
 	set_rules(client);
 }
 
+void client_renew_rules(struct client_link *client)
+{
+	set_rules(client);
+}
+
 /* A function of its own: the transitions of each transaction need not save registers for it. */
 static __attribute__((noinline)) void enter_other(
 	struct client_link *client, enum client_state from, enum client_state state)

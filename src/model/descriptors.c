@@ -120,6 +120,15 @@ bool descriptors_allow_client(const struct process *process, bool console)
 			logins(descriptors) + (console ? 0 : consoles(descriptors)) + 1);
 }
 
+unsigned descriptors_clients_most(const struct process *process)
+{
+	const struct descriptors *descriptors = &process->descriptors;
+	const unsigned taken = descriptors->others + files(descriptors) + logins(descriptors) +
+		consoles(descriptors) + servers_or_kept(process);
+
+	return descriptors->limit > taken ? descriptors->limit - taken : 0;
+}
+
 bool descriptors_servers_exceed(const struct process *process)
 {
 	return process->limits.servers.servers > process->descriptors.kept;

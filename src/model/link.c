@@ -113,7 +113,9 @@ static const struct log_subject *describe(
 	const struct link *link, const struct link_facts *more, struct description *out)
 {
 	link_prefix(link, out->prefix, sizeof(out->prefix));
-	out->subject = (struct log_subject){.prefix = out->prefix, .facts = out->facts};
+	out->subject = (struct log_subject){.prefix = out->prefix,
+		.facts = out->facts,
+		.details = more ? more->details : NULL};
 	if (log_has_facts) {
 		add_own_facts(link, out);
 		for (size_t i = 0; more && i < more->count; i++)

@@ -288,6 +288,17 @@ usec_t pool_longest_wait(const struct pool *pool, usec_t now)
 	return longest;
 }
 
+usec_t pool_queue_age(const struct pool *pool, usec_t now)
+{
+	const struct client_link *waiter = pool_first_waiter(pool);
+	const struct link *welcoming = TAILQ_FIRST(&pool->welcoming);
+	const usec_t age = waiter ? query_age(waiter, now) : 0;
+	const usec_t other =
+		welcoming ? query_age((const struct client_link *)welcoming, now) : 0;
+
+	return age > other ? age : other;
+}
+
 void pool_forget_welcome(struct pool *pool)
 {
 	parameters_unref(pool->welcome);
@@ -361,6 +372,18 @@ void pool_leave_counts(const struct pool *pool, struct pool *to)
 		pool_open_errors(to);
 	for (unsigned i = 0; pool->errors && to->errors && i < SQLSTATE_CLASSES; i++)
 		to->errors[i] += pool->errors[i];
+	to->counted_transactions += pool->counted_transactions;
+	to->counted_errors += pool->counted_errors;
+}
+
+uint64_t pool_errors(const struct pool *pool)
+{
+	uint64_t errors = pool->unsent[UNSENT_QUEUE_FULL] +
+		pool->unsent[UNSENT_QUERY_WAIT_TIMEOUT] + pool->unsent[UNSENT_QUERY_TIMEOUT];
+
+	for (unsigned i = 0; pool->errors && i < SQLSTATE_CLASSES; i++)
+		errors += pool->errors[i];
+	return errors;
 }
 
 void pool_end_period(struct pool *pool)
@@ -378,8 +401,7 @@ unsigned pool_reserve_in_use(const struct pool *pool)
 	return size > 0 && servers > (unsigned)size ? servers - (unsigned)size : 0;
 }
 
-/* Returns whether a transaction is open and all requests of its client are answered. */
-static bool is_idle_in_transaction(const struct server_link *server)
+bool pool_server_idles_in_transaction(const struct server_link *server)
 {
 	return server->link.peer &&
 		(server->transaction_status == 'T' || server->transaction_status == 'E') &&
@@ -410,7 +432,7 @@ usec_t pool_oldest_idle_transaction(const struct pool *pool, usec_t now)
 	usec_t oldest = 0;
 
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
-		if (is_idle_in_transaction(server_of(link)))
+		if (pool_server_idles_in_transaction(server_of(link)))
 			note_age(&oldest, link->request_time, now);
 	}
 	return oldest;
@@ -515,6 +537,7 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 		return NULL;
 	}
 	pool->registry = registry;
+	pool->number = ++registry->last_pool;
 	pool->user = user;
 	TAILQ_INIT(&pool->clients);
 	TAILQ_INIT(&pool->waiting);

@@ -29,6 +29,17 @@ bool pool_may_pin(const struct pool *pool)
 	return true;
 }
 
+session_topics pool_main_pin(const struct pool *pool)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < TOPIC_BITS; i++) {
+		if (pool->pins[i] > pool->pins[most])
+			most = i;
+	}
+	return (session_topics)(1u << most);
+}
+
 void pool_pin(struct pool *pool)
 {
 	pool->pinned++;

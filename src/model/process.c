@@ -22,6 +22,17 @@ void process_ask_host(struct process *process, struct loop *loop, struct host *h
 	wheel_set_exact(&loop->wheel, &process->host_watch, loop_now(loop));
 }
 
+void process_use_handles(struct process *process)
+{
+	process->show_streams++;
+}
+
+void process_give_handles_back(struct process *process)
+{
+	if (--process->show_streams == 0)
+		handles_clear(&process->handles);
+}
+
 void process_free(struct process *process)
 {
 	cancel_keys_free(&process->cancel_keys);

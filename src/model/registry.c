@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "crypt/keyed_hash.h"
 #include "model/peer.h"
+#include "model/statistics/history.h"
 
 /* Longest name, in bytes, of an automatic database. */
 enum { DATABASE_NAME_MAX = 63 };
@@ -313,6 +314,7 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 		TAILQ_REMOVE(&registry->work, pool, in_work);
 	TAILQ_REMOVE(&registry->pools, pool, in_registry);
 	registry->pool_count--;
+	history_forget_pool(pool);
 	pool_free(pool);
 	registry_let_go_user(registry, user);
 }
@@ -385,6 +387,7 @@ void registry_free(struct registry *registry)
 
 	while ((peer = TAILQ_FIRST(&registry->process->peers)) != NULL)
 		peer_free(registry, peer);
+	history_stop(registry);
 	while ((pool = TAILQ_FIRST(&registry->pools)) != NULL)
 		registry_drop_pool(registry, pool);
 	HASH_ITER (by_name, registry->databases, database, next_database) {

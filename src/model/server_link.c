@@ -88,6 +88,11 @@ void server_set_task(struct server_link *server, enum server_task task)
 	set_rules(server);
 }
 
+void server_renew_rules(struct server_link *server)
+{
+	set_rules(server);
+}
+
 /* A task ends with its state, but for SETs of a server that is drained now. */
 static __attribute__((noinline)) void enter_with_task(
 	struct server_link *server, enum server_state state)

@@ -16,6 +16,10 @@ enum {
 
 const unsigned char tls_alpn[TLS_ALPN_LENGTH + 1] = "\x0apostgresql";
 
+/* RFC 7301 section 6 */
+enum { HTTP_ALPN_LENGTH = 9 };
+static const unsigned char http_alpn[HTTP_ALPN_LENGTH + 1] = "\x08http/1.1";
+
 /* --- reasons of failures ------------------------------------------------------------------ */
 
 /* Returns OpenSSL's reason of the last failure, or that of the system. */
@@ -263,19 +267,35 @@ static bool load_certificate(struct maker *maker)
 	return true;
 }
 
-/* Choose PostgreSQL's protocol from a client's ALPN list, and refuse a list without it. */
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *length,
-	const unsigned char *in, unsigned int in_length, void *context)
+static int choose(const unsigned char *ours, unsigned int ours_length,
+	const unsigned char **out, unsigned char *length, const unsigned char *in,
+	unsigned int in_length)
 {
 	unsigned char *found;
 
-	(void)ssl;
-	(void)context;
-	if (SSL_select_next_proto(&found, length, tls_alpn, TLS_ALPN_LENGTH, in, in_length) !=
+	if (SSL_select_next_proto(&found, length, ours, ours_length, in, in_length) !=
 		OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	*out = found;
 	return SSL_TLSEXT_ERR_OK;
+}
+
+/* Choose PostgreSQL's protocol from a client's ALPN list, and refuse a list without it. */
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *length,
+	const unsigned char *in, unsigned int in_length, void *context)
+{
+	(void)ssl;
+	(void)context;
+	return choose(tls_alpn, TLS_ALPN_LENGTH, out, length, in, in_length);
+}
+
+/* The same with HTTP. */
+static int choose_http(SSL *ssl, const unsigned char **out, unsigned char *length,
+	const unsigned char *in, unsigned int in_length, void *context)
+{
+	(void)ssl;
+	(void)context;
+	return choose(http_alpn, HTTP_ALPN_LENGTH, out, length, in, in_length);
 }
 
 static void set_common_options(struct maker *maker)
@@ -294,7 +314,8 @@ static void set_common_options(struct maker *maker)
 		SSL_CTX_set_session_id_context(maker->ssl, id, sizeof(id));
 	if (maker->options->side != TLS_TOWARDS_CLIENTS)
 		return;
-	SSL_CTX_set_alpn_select_cb(maker->ssl, choose_protocol, NULL);
+	SSL_CTX_set_alpn_select_cb(
+		maker->ssl, maker->options->http ? choose_http : choose_protocol, NULL);
 	/* Clients may send passwords: make OpenSSL wipe plain text that it has returned. */
 	SSL_CTX_set_options(maker->ssl, SSL_OP_CLEANSE_PLAINTEXT);
 }

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 pytest.register_assert_rewrite("support")
-pytest_plugins = ["support.second_try"]
+pytest_plugins = ["support.second_try", "support.page_fixtures"]
 
 from support.clients.writers import TABLE
 from support.crosstalk import requests, transfers

@@ -359,7 +359,7 @@ def test_other_pages(served):
     page = scrape(pooler.metrics)
     requests = "pgusher_http_requests_total"
     assert page.value(requests, path="other", code="404") == 5
-    assert page.value(requests, path="other", code="200") == 1
+    assert page.value(requests, path="page", code="200") == 1
     assert page.value(requests, path="metrics", code="200") == 1
     assert page.value(requests, path="healthz", code="200") == 1
 

@@ -125,6 +125,15 @@ def test_options_are_completed():
     assert "root" in complete("-u", "roo")
 
 
+def test_options_of_top_are_completed():
+    assert complete("to") == ["top"]
+    if not os.path.exists(binary() + "-top"):
+        pytest.skip("pgusher-top was not built")
+    assert complete("top", "--on") == ["--once"]
+    assert {"--host=", "--port=", "--no-colour"} <= set(complete("top", "--"))
+    assert "root" in complete("top", "-U", "roo") and complete("top", "-p", "6") == []
+
+
 def test_files_are_completed(tmp_path):
     for name in ("a.ini", "a.txt"):
         (tmp_path / name).touch()

@@ -15,7 +15,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/test/package/scene.sh"
 
 # What the packages depend on, and what the tests use: roots that are booted have no network.
-packages='postgresql-15 libc-ares2 libevent-2.1-7 libevent-extra-2.1-7 libidn12 libpcre2-8-0 libssl3 libldap-2.5-0 libpam0g
+packages='postgresql-15 libc-ares2 libevent-2.1-7 libevent-extra-2.1-7 libidn12 libpcre2-8-0 libssl3 libldap-2.5-0 libncursesw6 libpam0g libpq5
 	postgresql-common logrotate python3-minimal pgbouncer'
 
 make_packages() {

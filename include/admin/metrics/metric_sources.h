@@ -23,6 +23,8 @@ struct pool_figures {
 	int64_t longest_wait;
 };
 
+struct pool_figures metric_figures_of_pool(const struct pool *pool, usec_t now);
+
 /* A row for each row of SHOW STATS_TOTALS. */
 struct traffic_figures {
 	int64_t queries, query_time, received, sent, wait_time, transactions, transaction_time,
@@ -43,7 +45,8 @@ struct capacity_figures {
 
 /* metric_hosts has a row for each host of a database that was tried; the others see above. */
 extern const struct metric_source metric_pools, metric_traffic, metric_databases,
-	metric_client_groups, metric_capacity, metric_hosts, metric_pins, metric_unsent;
+	metric_client_groups, metric_capacity, metric_hosts, metric_pins, metric_unsent,
+	metric_slow;
 
 /* --- admin/metrics/metric_hosts.c --------------------------------------------------------- */
 
@@ -51,6 +54,8 @@ extern const struct metric_source metric_pools, metric_traffic, metric_databases
 struct known_host_figures {
 	int64_t up, is_primary, connections, connect_time, lag_bytes, lag_time;
 };
+
+struct known_host_figures metric_figures_of_host(const struct host *host);
 
 extern const struct metric_source metric_known_hosts;
 
@@ -82,6 +87,12 @@ struct process_figures {
 		started;
 };
 
+/* `started` is not set. */
+struct process_figures metric_figures_of_process(void);
+
+/* The state in force of pgusher_state: active, paused, suspended or shutdown. */
+const char *metric_state_of(const struct process *process);
+
 /* A row for all clients, each database, each user. */
 struct limit_figures {
 	int64_t limit, current;
@@ -91,7 +102,22 @@ extern const struct metric_source metric_lists, metric_config, metric_version, m
 	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
 	metric_certificates, metric_dropped;
 
+/* --- admin/metrics/metric_advice.c -------------------------------------------------------- */
+
+/* A row for each row of SHOW ADVICE. */
+extern const struct metric_source metric_advice;
+
 /* --- admin/metrics/metric_counters.c ------------------------------------------------------ */
+
+/* The errors with one text of pgbouncer_errors_count; the texts are a closed set. */
+struct error_text {
+	char text[FAILURE_TEXT_SIZE];
+	uint64_t count;
+};
+
+/* Write the texts, each once, with their counts. Returns their number. */
+unsigned metric_error_texts(
+	const struct counters *counters, struct error_text out[REASON_COUNT]);
 
 /* One row. */
 struct reload_figures {

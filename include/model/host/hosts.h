@@ -46,6 +46,7 @@ struct host_progress {
 struct host {
 	TAILQ_ENTRY(host) in_hosts;
 	struct host *next_in_bucket;
+	uint64_t number; /* among all hosts that there were, from 1: never used again */
 	enum host_role role : 8;
 	enum host_teller told_by : 8; /* valid if the role is known */
 	enum host_question question : 8;
@@ -74,6 +75,8 @@ struct host {
 	struct host_progress progress;
 	struct host_capacity capacity; /* for pool_size = auto */
 	unsigned servers; /* links that are connected to it, or connecting */
+	/* Servers with a client: in the advisor's last sample, and as it counts them now. */
+	unsigned active, counting;
 	usec_t connect_time; /* how long the last successful login took; 0: none yet */
 	char error[HOST_ERROR_SIZE]; /* of the last failure; empty: none */
 	char name[]; /* as it is configured */
@@ -85,6 +88,7 @@ enum { HOST_BUCKETS = 1024 };
 struct host_list {
 	struct host *tqh_first;
 	struct host **tqh_last;
+	uint64_t last; /* the number of the last one */
 	struct host *buckets[HOST_BUCKETS];
 };
 

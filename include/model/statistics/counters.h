@@ -14,6 +14,7 @@
 #include "base/histogram.h"
 #include "model/client_link.h"
 #include "model/server_link.h"
+#include "model/statistics/meter.h"
 
 /* The counters of a database; allocated with the first event. */
 struct database_counters {
@@ -25,6 +26,8 @@ struct database_counters {
 	struct histogram *connects[CONNECT_OUTCOMES]; /* NULL: none yet */
 	int8_t *hosts_up; /* for each host of the database: 1 up, 0 down, -1 unknown */
 	unsigned hosts;
+	/* How the counters of these names have grown, for advice. */
+	struct meter opened, closed[SERVER_CLOSINGS];
 };
 
 /* The counters of the process. */

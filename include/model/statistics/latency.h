@@ -102,6 +102,13 @@ void latency_merge(struct latency *a, const struct latency *b);
 /* Returns the histogram since the start, for the metrics. */
 struct histogram latency_histogram(const struct latency *latency, enum latency_kind kind);
 
+/* Add the counts of b to a. */
+void latency_counts_merge(struct latency_counts *a, const struct latency_counts *b);
+
+/* Add the counts of one kind, of the current stats period and the one before, to a sum. */
+void latency_gather(
+	struct latency_counts *sum, const struct latency *latency, enum latency_kind kind);
+
 /* The percentiles in SHOW: of the current stats period and the one before. */
 struct latency_summary {
 	uint64_t count;
@@ -115,5 +122,8 @@ struct latency_summary {
  */
 struct latency_summary latency_summary(
 	const struct latency *latency, enum latency_kind kind, uint64_t none);
+
+/* Returns the same of a sum that was gathered. */
+struct latency_summary latency_summary_of(const struct latency_counts *sum, uint64_t none);
 
 #endif

@@ -22,8 +22,12 @@ struct close_events {
 	bool (*before_error)(struct client_link *client);
 	/* Split the pair that the link, which is closing, belongs to. */
 	void (*unpair)(struct link *link);
-	/* The client, which was in this state, is CLOSED: free what it has besides the link. */
-	void (*client_closed)(struct client_link *client, enum client_state state);
+	/*
+	 * The client, which was in this state, is CLOSED for this reason: free what it has
+	 * besides the link.
+	 */
+	void (*client_closed)(
+		struct client_link *client, enum client_state state, const struct failure *why);
 	/*
 	 * The last step for a client: `server`, with which it was paired (NULL: with none), is
 	 * no longer paired. terminated: the client has sent Terminate. May close the server.

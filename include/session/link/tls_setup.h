@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Makes the TLS contexts for clients and for servers from the settings. The contexts are in the
+ * Makes the TLS contexts for clients, for servers and for the HTTP endpoint from the settings. The contexts are in the
  * process, not in the configuration: a RELOAD reads the files again even if no setting has
  * changed, and keeps the old contexts if new ones cannot be made.
  */
@@ -27,7 +27,7 @@ void tls_setup_note_files(const struct settings *settings, struct file_list *fil
 
 /*
  * Make contexts from the settings in force and replace the old ones. They are used for new
- * handshakes only. Returns false when one of them cannot be made: the error is logged, and both
+ * handshakes only. Returns false when one of them cannot be made: the error is logged, and the
  * old contexts stay.
  */
 bool tls_setup_apply(struct registry *registry);

@@ -86,6 +86,8 @@ struct relay_rule {
 	enum verdict (*judge)(struct relay_run *run); /* NULL: the message passes */
 	bool whole; /* call the judge only when the message is whole */
 	bool at_once; /* call the judge as soon as the header has arrived */
+	/* Of Sync: a batch of such a client is kept, in case that it must be replayed. */
+	bool keeps_batch;
 };
 
 /*

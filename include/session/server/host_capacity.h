@@ -30,6 +30,9 @@ void host_capacity_send(struct server_link *server);
  */
 bool host_capacity_ask(struct server_link *server);
 
+/* Is the server on this machine: at a Unix socket, or at the address that pgusher has itself? */
+bool host_capacity_is_here(const struct server_link *server);
+
 /* Is the server being asked, or has it just answered? */
 bool host_capacity_is_asked(const struct server_link *server);
 

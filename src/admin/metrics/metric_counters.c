@@ -143,11 +143,6 @@ static void text_of(enum reason reason, char out[FAILURE_TEXT_SIZE])
 		strcmp(failure.text, "...") == 0 ? sizeof("other") : FAILURE_TEXT_SIZE);
 }
 
-struct error_text {
-	char text[FAILURE_TEXT_SIZE];
-	uint64_t count;
-};
-
 /* Find the text or add it: two reasons may have the same text. */
 static struct error_text *find_text(
 	struct error_text *texts, unsigned *count, const char text[FAILURE_TEXT_SIZE])
@@ -161,17 +156,11 @@ static struct error_text *find_text(
 	return &texts[(*count)++];
 }
 
-static void collect_errors(struct metric_samples *samples, const struct metric_context *context,
-	const void *detail)
+unsigned metric_error_texts(
+	const struct counters *counters, struct error_text out[REASON_COUNT])
 {
-	struct error_text *texts = malloc(REASON_COUNT * sizeof(*texts));
 	unsigned count = 0;
 
-	(void)detail;
-	if (!texts) {
-		samples->rows.failed = true;
-		return;
-	}
 	for (unsigned reason = 0; reason < REASON_COUNT; reason++) {
 		char text[FAILURE_TEXT_SIZE];
 
@@ -179,9 +168,23 @@ static void collect_errors(struct metric_samples *samples, const struct metric_c
 		if (reason_sqlstate(reason)[0] == '\0')
 			continue;
 		text_of(reason, text);
-		find_text(texts, &count, text)->count +=
-			context->registry->counters.errors[reason];
+		find_text(out, &count, text)->count += counters->errors[reason];
 	}
+	return count;
+}
+
+static void collect_errors(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
+{
+	struct error_text *texts = malloc(REASON_COUNT * sizeof(*texts));
+	unsigned count;
+
+	(void)detail;
+	if (!texts) {
+		samples->rows.failed = true;
+		return;
+	}
+	count = metric_error_texts(&context->registry->counters, texts);
 	for (unsigned i = 0; i < count; i++) {
 		metric_samples_label(samples, "errmsg", texts[i].text);
 		add_number(samples, texts[i].count);

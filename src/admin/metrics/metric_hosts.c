@@ -4,12 +4,12 @@
 
 #include "admin/metrics/metric_sources.h"
 
-/* A name that has no address is no host. */
-static void add_host(struct metric_samples *samples, const struct host *host)
+struct known_host_figures metric_figures_of_host(const struct host *host)
 {
 	const struct host_progress *progress = &host->progress;
 	const bool has_lag = host->role == HOST_ROLE_STANDBY && progress->known;
-	const struct known_host_figures figures = {
+
+	return (struct known_host_figures){
 		.up = host->failed_since == 0,
 		.is_primary = host->role == HOST_ROLE_UNKNOWN
 			? METRIC_UNKNOWN
@@ -21,6 +21,12 @@ static void add_host(struct metric_samples *samples, const struct host *host)
 			: progress->behind > 0 ? progress->replay_age
 					       : 0,
 	};
+}
+
+/* A name that has no address is no host. */
+static void add_host(struct metric_samples *samples, const struct host *host)
+{
+	const struct known_host_figures figures = metric_figures_of_host(host);
 	char port[16], address[ADDRESS_TEXT_SIZE];
 
 	snprintf(port, sizeof(port), "%u", host->port);

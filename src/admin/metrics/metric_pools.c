@@ -16,7 +16,7 @@ static void add_pool_labels(struct metric_samples *samples, const struct pool *p
 
 /* --- pools -------------------------------------------------------------------------------- */
 
-static struct pool_figures figures_of_pool(const struct pool *pool, usec_t now)
+struct pool_figures metric_figures_of_pool(const struct pool *pool, usec_t now)
 {
 	const unsigned *clients = pool->client_count, *servers = pool->server_count;
 	const unsigned listening = servers[SERVERS_LISTENING];
@@ -46,7 +46,7 @@ static void collect_pools(struct metric_samples *samples, const struct metric_co
 
 	(void)detail;
 	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
-		const struct pool_figures figures = figures_of_pool(pool, context->now);
+		const struct pool_figures figures = metric_figures_of_pool(pool, context->now);
 
 		add_pool_labels(samples, pool);
 		metric_samples_add(samples, &figures);
@@ -107,6 +107,28 @@ static void collect_unsent(struct metric_samples *samples, const struct metric_c
 }
 
 const struct metric_source metric_unsent = {collect_unsent, sizeof(struct metric_number), NULL};
+
+/* A sample for each cause that made queries of a pool slow. */
+static void collect_slow(struct metric_samples *samples, const struct metric_context *context,
+	const void *detail)
+{
+	const struct pool *pool;
+
+	(void)detail;
+	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+		for (unsigned i = 0; i < SLOW_CAUSES; i++) {
+			const struct metric_number figures = {(int64_t)pool->slow[i]};
+
+			if (figures.number == 0)
+				continue;
+			add_pool_labels(samples, pool);
+			metric_samples_label(samples, "cause", slow_cause_labels[i]);
+			metric_samples_add(samples, &figures);
+		}
+	}
+}
+
+const struct metric_source metric_slow = {collect_slow, sizeof(struct metric_number), NULL};
 
 /* A sample for each cause for which servers of a pool were pinned. */
 static void collect_pins(struct metric_samples *samples, const struct metric_context *context,

@@ -161,7 +161,7 @@ static int64_t time_of(const struct timeval *time)
 	return (int64_t)time->tv_sec * USEC_PER_SEC + time->tv_usec;
 }
 
-static struct process_figures figures_of_process(void)
+struct process_figures metric_figures_of_process(void)
 {
 	const long page_size = sysconf(_SC_PAGESIZE);
 	struct process_figures figures = {
@@ -189,7 +189,7 @@ static struct process_figures figures_of_process(void)
 static void collect_process(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
-	struct process_figures figures = figures_of_process();
+	struct process_figures figures = metric_figures_of_process();
 
 	(void)detail;
 	figures.started = context->metrics->started;
@@ -201,26 +201,29 @@ const struct metric_source metric_process = {
 
 /* --- state -------------------------------------------------------------------------------- */
 
-static void add_state(struct metric_samples *samples, const char *state, bool is)
+static const char *const states[] = {"active", "paused", "suspended", "shutdown"};
+
+const char *metric_state_of(const struct process *process)
 {
-	metric_samples_label(samples, "state", state);
-	add_number(samples, is);
+	static const char *const operations[] = {
+		[OPERATION_RUNNING] = "active",
+		[OPERATION_PAUSED] = "paused",
+		[OPERATION_SUSPENDED] = "suspended",
+	};
+
+	return process->shutdown != SHUTDOWN_NONE ? "shutdown" : operations[process->operation];
 }
 
 static void collect_state(struct metric_samples *samples, const struct metric_context *context,
 	const void *detail)
 {
-	const struct registry *registry = context->registry;
-	const bool is_ending = registry->process->shutdown != SHUTDOWN_NONE;
-	const bool is_running = registry->process->operation == OPERATION_RUNNING;
+	const char *state = metric_state_of(context->registry->process);
 
 	(void)detail;
-	add_state(samples, "active", !is_ending && is_running);
-	add_state(samples, "paused",
-		!is_ending && registry->process->operation == OPERATION_PAUSED);
-	add_state(samples, "suspended",
-		!is_ending && registry->process->operation == OPERATION_SUSPENDED);
-	add_state(samples, "shutdown", is_ending);
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		metric_samples_label(samples, "state", states[i]);
+		add_number(samples, strcmp(states[i], state) == 0);
+	}
 }
 
 const struct metric_source metric_state = {collect_state, sizeof(struct metric_number), NULL};
@@ -277,6 +280,11 @@ static void collect_certificates(struct metric_samples *samples,
 		registry->process->client_tls);
 	add_certificate(samples, "server", registry->process->settings->server_tls_cert_file,
 		registry->process->server_tls);
+	/* The same file as that of clients, unless they have no TLS. */
+	if (!registry->process->client_tls)
+		add_certificate(samples, "metrics",
+			registry->process->settings->client_tls_cert_file,
+			registry->process->metrics_tls);
 }
 
 const struct metric_source metric_certificates = {

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 #include "admin/metrics/metrics.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin/metrics/metric_sources.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "model/statistics/history.h"
+#include "net/address.h"
 
 /* Lines written in one turn of the loop; takes about 50 microseconds. */
 enum { LINES_PER_TURN = 500 };
@@ -146,7 +151,7 @@ static void on_turn(struct loop_task *task)
 		loop_defer_work(metrics->registry->loop, &metrics->writing, on_turn);
 }
 
-/* There is room in the queue: net/http refuses more than HTTP_REQUESTS requests. */
+/* There is room in the queue: net/http/http refuses more than HTTP_REQUESTS requests. */
 static void answer_metrics(struct metrics *metrics, struct http_request *request)
 {
 	metrics->waiting[metrics->waiting_count++] = request;
@@ -161,31 +166,55 @@ static void on_asked(void *context, struct http_request *request)
 
 	if (strcmp(http_path(request), "/metrics") == 0)
 		answer_metrics(metrics, request);
-	else
+	else if (!metrics->site.answer || !metrics->site.answer(metrics->site.context, request))
 		probes_answer(request, metrics->registry, metrics->listeners);
 }
 
 static void on_replied(void *context, const char *path, int code)
 {
 	struct metrics *metrics = context;
-	unsigned row = 0, column = 0;
+	const unsigned row = probes_path_of(path);
+	unsigned column = 0;
 
-	while (row < PROBES_PATHS - 1 && strcmp(path + 1, probes_paths[row]) != 0)
-		row++;
 	while (column < PROBES_CODES - 1 && code != probes_codes[column])
 		column++;
 	metrics->requests[row][column]++;
 }
 
+/*
+ * Nothing is run, loaded or shown elsewhere because of what a name in a response says; and
+ * responses are not guessed to be of another type.
+ */
+static const struct http_header headers[] = {
+	{"Content-Security-Policy",
+		"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+		"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"X-Frame-Options", "DENY"},
+	{"Referrer-Policy", "no-referrer"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{0},
+};
+
+static bool wants_tls(void *context, struct tls_context **out)
+{
+	const struct metrics *metrics = context;
+	const struct process *process = metrics->registry->process;
+
+	*out = process->metrics_tls;
+	return process->settings->metrics_tls;
+}
+
 /* --- where it listens --------------------------------------------------------------------- */
 
 void metrics_init(struct metrics *metrics, struct registry *registry,
-	const struct listeners *listeners, int passed)
+	const struct listeners *listeners, int passed, const struct metrics_site *site)
 {
 	*metrics = (struct metrics){
 		.registry = registry,
 		.listeners = listeners,
 		.passed = passed,
+		.site = site ? *site : (struct metrics_site){0},
 		.started = metric_process_start(),
 	};
 }
@@ -197,6 +226,8 @@ static bool open_at(
 		.addresses = addresses,
 		.port = port,
 		.socket = metrics->passed,
+		.headers = headers,
+		.wants_tls = wants_tls,
 		.asked = on_asked,
 		.replied = on_replied,
 		.context = metrics,
@@ -229,6 +260,8 @@ static void stop(struct metrics *metrics)
 	for (unsigned i = 0; i < metrics->waiting_count; i++)
 		send_refusal(metrics->waiting[i], "closing\n");
 	metrics->waiting_count = metrics->served_count = 0;
+	if (metrics->site.stop)
+		metrics->site.stop(metrics->site.context);
 	http_close(metrics->http);
 	free(metrics->addresses);
 	metrics->http = NULL;
@@ -262,7 +295,51 @@ static bool move(
 	return moved;
 }
 
-bool metrics_follow(struct metrics *metrics, char *why, size_t size)
+/* --- the warning about passwords ---------------------------------------------------------- */
+
+static bool is_on_this_machine(const char *address)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+
+	if (inet_pton(AF_INET, address, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+	return inet_pton(AF_INET6, address, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+/* May others than programs of this machine connect? */
+static bool is_reached_from_elsewhere(const struct metrics *metrics)
+{
+	const char *at = metrics->addresses;
+	char item[128];
+
+	if (metrics->passed >= 0) {
+		const struct address local = address_local(metrics->passed);
+
+		return !address_is_local(&local);
+	}
+	while (text_next_item(&at, TEXT_LIST_SEPARATORS, item, sizeof(item), NULL)) {
+		if (!is_on_this_machine(item))
+			return true;
+	}
+	return false;
+}
+
+/* Once, until the settings are different. */
+static void warn_of_passwords_in_clear(struct metrics *metrics)
+{
+	const struct settings *settings = metrics->registry->process->settings;
+	const bool in_clear = metrics->http && settings->page_password[0] != '\0' &&
+		!settings->metrics_tls && is_reached_from_elsewhere(metrics);
+
+	if (in_clear && !metrics->sends_passwords_in_clear)
+		log_write(LEVEL_WARNING,
+			"browsers send page_password unencrypted: metrics_listen_addr is not only "
+			"this machine, and metrics_tls is off");
+	metrics->sends_passwords_in_clear = in_clear;
+}
+
+static bool follow(struct metrics *metrics, char *why, size_t size)
 {
 	const struct settings *settings = metrics->registry->process->settings;
 
@@ -274,6 +351,19 @@ bool metrics_follow(struct metrics *metrics, char *why, size_t size)
 		return move(metrics, settings, why, size);
 	stop(metrics);
 	return true;
+}
+
+/* The history is for the page: it is not kept without the endpoint. */
+bool metrics_follow(struct metrics *metrics, char *why, size_t size)
+{
+	const bool followed = follow(metrics, why, size);
+
+	if (!metrics->http)
+		history_stop(metrics->registry);
+	else if (!history_start(metrics->registry))
+		log_write(LEVEL_WARNING, "no memory for the history of the metrics page");
+	warn_of_passwords_in_clear(metrics);
+	return followed;
 }
 
 void metrics_close(struct metrics *metrics)

@@ -4,17 +4,35 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const probes_paths[PROBES_PATHS] = {"metrics", "healthz", "readyz", "other"};
-const int probes_codes[PROBES_CODES] = {200, 404, 405, 503};
+const char *const probes_paths[PROBES_PATHS] = {
+	"metrics", "healthz", "readyz", "page", "api", "other"};
+const int probes_codes[PROBES_CODES] = {200, 401, 404, 405, 421, 429, 503};
 
 static const char plain[] = "text/plain; charset=utf-8";
 
-static const char links[] =
-	"<!DOCTYPE html>\n<html lang=\"en\"><head><title>pgusher</title></head><body>\n"
-	"<h1>pgusher</h1>\n"
-	"<ul><li><a href=\"/metrics\">metrics</a></li>\n"
-	"<li><a href=\"/healthz\">healthz</a></li>\n"
-	"<li><a href=\"/readyz\">readyz</a></li></ul>\n</body></html>\n";
+unsigned probes_path_of(const char *path)
+{
+	static const struct {
+		const char *path;
+		unsigned counted;
+	} paths[] = {
+		{"/metrics", 0},
+		{"/healthz", 1},
+		{"/readyz", 2},
+		{"/", 3},
+		{"/page.css", 3},
+		{"/page.js", 3},
+		{"/icon.svg", 3},
+		{"/api/state", 4},
+		{"/api/history", 4},
+	};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (strcmp(path, paths[i].path) == 0)
+			return paths[i].counted;
+	}
+	return PROBES_PATHS - 1;
+}
 
 /* Why new clients should connect elsewhere; NULL: they are accepted. */
 static const char *why_not_ready(
@@ -48,9 +66,7 @@ void probes_answer(struct http_request *request, struct registry *registry,
 {
 	const char *path = http_path(request);
 
-	if (strcmp(path, "/") == 0)
-		http_reply_text(request, 200, "text/html; charset=utf-8", links);
-	else if (strcmp(path, "/healthz") == 0)
+	if (strcmp(path, "/healthz") == 0)
 		http_reply_text(request, 200, plain, "ok\n");
 	else if (strcmp(path, "/readyz") == 0)
 		answer_ready(request, why_not_ready(registry, listeners));

@@ -44,7 +44,7 @@ struct show_stream *show_stream_new(const struct show_request *request)
 		show->clauses = *request->options.clauses;
 		show->result.options.clauses = &show->clauses;
 	}
-	request->registry->process->show_streams++;
+	process_use_handles(request->registry->process);
 	return show;
 }
 
@@ -62,8 +62,7 @@ void show_stream_free(struct show_stream *show)
 	buffer_free(&show->order);
 	buffer_free(&show->objects);
 	free(show);
-	if (--registry->process->show_streams == 0)
-		handles_clear(&registry->process->handles);
+	process_give_handles_back(registry->process);
 }
 
 void show_stream_add_object(

@@ -89,6 +89,7 @@ struct host *hosts_open(
 		return NULL;
 	memcpy(host->name, item->name, item->length);
 	host->port = item->port;
+	host->number = ++hosts->last;
 	if (address)
 		host->address = *address;
 	*place_in_bucket(hosts, host) = host;

@@ -86,7 +86,7 @@ void latency_rotate(struct latency *latency)
 	}
 }
 
-static void merge_counts(struct latency_counts *a, const struct latency_counts *b)
+void latency_counts_merge(struct latency_counts *a, const struct latency_counts *b)
 {
 	for (unsigned i = 0; i < LATENCY_CELLS; i++)
 		a->cells[i] += b->cells[i];
@@ -97,8 +97,8 @@ static void merge_counts(struct latency_counts *a, const struct latency_counts *
 void latency_merge(struct latency *a, const struct latency *b)
 {
 	for (unsigned kind = 0; kind < LATENCY_KINDS; kind++) {
-		merge_counts(&a->of[kind].recent, &b->of[kind].recent);
-		merge_counts(&a->of[kind].previous, &b->of[kind].previous);
+		latency_counts_merge(&a->of[kind].recent, &b->of[kind].recent);
+		latency_counts_merge(&a->of[kind].previous, &b->of[kind].previous);
 		histogram_merge(&a->of[kind].past, &b->of[kind].past);
 	}
 }
@@ -136,13 +136,18 @@ static uint64_t percentile(
 	return count > 0 ? time_of_rank(counts, rank) : 0;
 }
 
-struct latency_summary latency_summary(
-	const struct latency *latency, enum latency_kind kind, uint64_t none)
+void latency_gather(
+	struct latency_counts *sum, const struct latency *latency, enum latency_kind kind)
 {
-	struct latency_counts all = latency->of[kind].recent;
+	latency_counts_merge(sum, &latency->of[kind].recent);
+	latency_counts_merge(sum, &latency->of[kind].previous);
+}
+
+struct latency_summary latency_summary_of(const struct latency_counts *sum, uint64_t none)
+{
+	struct latency_counts all = *sum;
 	struct latency_summary summary = {0};
 
-	merge_counts(&all, &latency->of[kind].previous);
 	all.cells[0] += none;
 	for (unsigned i = 0; i < LATENCY_CELLS; i++)
 		summary.count += all.cells[i];
@@ -151,4 +156,13 @@ struct latency_summary latency_summary(
 	summary.p99 = percentile(&all, summary.count, 99);
 	summary.max = all.max;
 	return summary;
+}
+
+struct latency_summary latency_summary(
+	const struct latency *latency, enum latency_kind kind, uint64_t none)
+{
+	struct latency_counts sum = {0};
+
+	latency_gather(&sum, latency, kind);
+	return latency_summary_of(&sum, none);
 }

@@ -151,7 +151,7 @@ void client_close(struct client_link *client, const struct failure *why)
 	client_enter(client, CLIENT_CLOSED);
 	handles_take_back(&registry->process->handles, &link->handle, link);
 	link_walk_strike(registry, link);
-	registry->close_events->client_closed(client, state);
+	registry->close_events->client_closed(client, state, why);
 	cancel_keys_forget(&registry->process->cancel_keys, client);
 	wheel_remove(&registry->loop->wheel, &client->deadline);
 	stream_close(&link->stream);

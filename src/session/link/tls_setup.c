@@ -38,6 +38,17 @@ static struct tls_options towards_clients(const struct settings *settings)
 	};
 }
 
+/* No certificate is asked of browsers and scrapers, even if clients of PostgreSQL need one. */
+static struct tls_options towards_browsers(const struct settings *settings)
+{
+	struct tls_options options = towards_clients(settings);
+
+	options.trust = TLS_TRUST_ANY;
+	options.ca_file = options.crl_file = "";
+	options.http = true;
+	return options;
+}
+
 static enum tls_trust trust_in_servers(enum tls_mode mode)
 {
 	if (mode == TLS_MODE_VERIFY_FULL)
@@ -107,6 +118,25 @@ static bool make_server(
 	return *out;
 }
 
+/* The same if metrics_tls is off. */
+static bool make_metrics(
+	const struct settings *settings, struct tls_context **out, char *why, size_t size)
+{
+	const struct tls_options options = towards_browsers(settings);
+
+	*out = NULL;
+	if (!settings->metrics_tls)
+		return true;
+	if (settings->client_tls_cert_file[0] == '\0' ||
+		settings->client_tls_key_file[0] == '\0') {
+		snprintf(why, size,
+			"metrics_tls requires client_tls_key_file and client_tls_cert_file");
+		return false;
+	}
+	*out = tls_context_new(&options, why, size);
+	return *out;
+}
+
 /* Check protocol versions and ciphers for servers, without the files. */
 static bool check_server_algorithms(const struct settings *settings, char *why, size_t size)
 {
@@ -124,11 +154,13 @@ static bool check_server_algorithms(const struct settings *settings, char *why, 
 
 bool tls_setup_check(const struct settings *settings, char *why, size_t size)
 {
-	struct tls_context *client;
+	struct tls_context *client = NULL, *metrics = NULL;
 	const bool good = make_client(settings, &client, why, size) &&
+		make_metrics(settings, &metrics, why, size) &&
 		check_server_algorithms(settings, why, size);
 
 	tls_context_unref(client);
+	tls_context_unref(metrics);
 	return good;
 }
 
@@ -156,51 +188,69 @@ void tls_setup_note_files(const struct settings *settings, struct file_list *fil
 {
 	const struct tls_options clients = towards_clients(settings);
 	const struct tls_options servers = towards_servers(settings);
+	const struct tls_options browsers = towards_browsers(settings);
 
 	if (settings->client_tls_sslmode != TLS_MODE_DISABLE)
 		note_files(&clients, files);
+	else if (settings->metrics_tls)
+		note_files(&browsers, files);
 	if (settings->server_tls_sslmode != TLS_MODE_DISABLE)
 		note_files(&servers, files);
 }
 
-static void replace_contexts(
-	struct registry *registry, struct tls_context *client, struct tls_context *server)
+struct contexts {
+	struct tls_context *client, *server, *metrics;
+};
+
+static void drop_contexts(const struct contexts *contexts)
 {
-	tls_context_unref(registry->process->client_tls);
-	tls_context_unref(registry->process->server_tls);
-	registry->process->client_tls = client;
-	registry->process->server_tls = server;
+	tls_context_unref(contexts->client);
+	tls_context_unref(contexts->server);
+	tls_context_unref(contexts->metrics);
+}
+
+static void replace_contexts(struct process *process, const struct contexts *contexts)
+{
+	drop_contexts(&(struct contexts){
+		process->client_tls, process->server_tls, process->metrics_tls});
+	process->client_tls = contexts->client;
+	process->server_tls = contexts->server;
+	process->metrics_tls = contexts->metrics;
 }
 
 bool tls_setup_apply(struct registry *registry)
 {
-	struct tls_context *client = NULL, *server = NULL;
+	const struct settings *settings = registry->process->settings;
+	struct contexts contexts = {0};
 	char why[WHY_SIZE];
 
-	if (make_client(registry->process->settings, &client, why, sizeof(why)) &&
-		make_server(registry->process->settings, &server, why, sizeof(why))) {
-		replace_contexts(registry, client, server);
+	if (make_client(settings, &contexts.client, why, sizeof(why)) &&
+		make_metrics(settings, &contexts.metrics, why, sizeof(why)) &&
+		make_server(settings, &contexts.server, why, sizeof(why))) {
+		replace_contexts(registry->process, &contexts);
 		return true;
 	}
-	tls_context_unref(client);
+	drop_contexts(&contexts);
 	log_write(LEVEL_ERROR, "%s", why);
 	return false;
 }
 
 bool tls_setup_start(struct registry *registry)
 {
-	struct tls_context *client, *server;
+	const struct settings *settings = registry->process->settings;
+	struct contexts contexts = {0};
 	char why[WHY_SIZE];
 
-	if (!make_client(registry->process->settings, &client, why, sizeof(why)) ||
-		!check_server_algorithms(registry->process->settings, why, sizeof(why))) {
-		tls_context_unref(client);
+	if (!make_client(settings, &contexts.client, why, sizeof(why)) ||
+		!make_metrics(settings, &contexts.metrics, why, sizeof(why)) ||
+		!check_server_algorithms(settings, why, sizeof(why))) {
+		drop_contexts(&contexts);
 		log_write(LEVEL_ERROR, "%s", why);
 		return false;
 	}
-	if (!make_server(registry->process->settings, &server, why, sizeof(why)))
+	if (!make_server(settings, &contexts.server, why, sizeof(why)))
 		log_write(LEVEL_ERROR, "%s", why);
-	replace_contexts(registry, client, server);
+	replace_contexts(registry->process, &contexts);
 	return true;
 }
 

@@ -438,7 +438,7 @@ const struct relay_rule relay_paired_client[RELAY_TYPES] = {
 	PAIRED, [PQ_FUNCTION_CALL] = {judge_tracked_call},                                     \
 		[PQ_DESCRIBE] = {judge_tracked_describe},                                      \
 		[PQ_EXECUTE] = {judge_tracked_execute}, [PQ_CLOSE] = {statements_judge_close}, \
-		[PQ_SYNC] = {judge_tracked_sync}
+		[PQ_SYNC] = {judge_tracked_sync, .keeps_batch = true}
 
 const struct relay_rule relay_tracked_client[RELAY_TYPES] = {
 	TRACKED,

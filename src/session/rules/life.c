@@ -34,8 +34,10 @@
 
 /* --- a link closes ------------------------------------------------------------------------ */
 
-static void client_closed(struct client_link *client, enum client_state state)
+static void client_closed(
+	struct client_link *client, enum client_state state, const struct failure *why)
 {
+	(void)why;
 	if (state == CLIENT_CANCEL_WAITING || state == CLIENT_CANCEL_SENT)
 		cancel_client_closed(client, state);
 	login_end(client, state);

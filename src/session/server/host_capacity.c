@@ -199,8 +199,7 @@ static unsigned cores_of_files(const struct row_value *online, const struct row_
 	return all > 0 && limit > 0 && limit < all ? limit : all;
 }
 
-/* Is the server on this machine: at a Unix socket, or at the address that pgusher has itself? */
-static bool is_here(const struct server_link *server)
+bool host_capacity_is_here(const struct server_link *server)
 {
 	struct address local;
 
@@ -215,7 +214,9 @@ static void take_cores(struct server_link *server, unsigned told)
 {
 	struct host_capacity *capacity = &server->at->capacity;
 
-	capacity->cores = told > 0 ? told : is_here(server) ? cores_available() : 0;
+	capacity->cores = told > 0		? told
+		: host_capacity_is_here(server) ? cores_available()
+						: 0;
 	capacity->cores_from = told > 0 ? CORES_OF_SERVER
 		: capacity->cores > 0	? CORES_OF_PROCESS
 					: CORES_UNKNOWN;

@@ -155,8 +155,7 @@ void replay_keep(struct relay_run *run, const uint8_t *data)
 	/* Nothing has been passed on, or not to this server. */
 	if (!server || run->at == data)
 		return;
-	if (run->from->rules != relay_tracked_client &&
-		run->from->rules != relay_watched_client)
+	if (!run->from->rules[PQ_SYNC].keeps_batch)
 		server->kept_requests = 0;
 	else if (!keep_whole_batch(run))
 		keep_piece(run, data);

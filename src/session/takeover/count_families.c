@@ -75,6 +75,7 @@ static const struct count_family prepared_families[] = {
 static const struct count_family pool_families[] = {
 	ONE("notified", struct pool, notified),
 	SET("unsent", struct pool, unsent, unsent_ending_labels),
+	SET("slow", struct pool, slow, slow_cause_labels),
 };
 
 static const struct count_family error_families[] = {

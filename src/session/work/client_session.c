@@ -9,6 +9,7 @@
 #include "session/pool/return_to_pool.h"
 #include "session/relay/relay.h"
 #include "session/relay/relay_rules.h"
+#include "session/slow/slow_queries.h"
 #include "session/work/suspend.h"
 
 static void on_readable(struct stream *stream)
@@ -22,6 +23,8 @@ static void on_drained(struct stream *stream)
 	struct client_link *client = (struct client_link *)stream;
 	struct server_link *server;
 
+	if (link_registry(&client->link)->query_watch)
+		slow_queries_client_drained(client);
 	if (!client->link.peer) {
 		delivery_to_client(client);
 		if (client->link.state == CLIENT_IDLE)

@@ -13,6 +13,7 @@
 #include "session/relay/relay.h"
 #include "session/server/host_capacity.h"
 #include "session/server/server_login.h"
+#include "session/slow/slow_queries.h"
 #include "session/state/functions.h"
 #include "session/state/question.h"
 #include "session/work/refused_setting.h"
@@ -160,6 +161,8 @@ static void on_drained(struct stream *stream)
 		draining_proceed(server, 0);
 	if (!server->link.peer)
 		return;
+	if (link_registry(&server->link)->query_watch)
+		slow_queries_server_drained(server);
 	client = client_of(server->link.peer);
 	if (!client->ring_full && !server_stops_client(server))
 		stream_resume(&client->link.stream);

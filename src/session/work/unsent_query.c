@@ -10,6 +10,7 @@
 #include "session/pool/draining.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
+#include "session/slow/slow_queries.h"
 #include "session/work/replication.h"
 #include "wire/message.h"
 #include "wire/writer.h"
@@ -17,6 +18,8 @@
 /* The tables below judge the messages of the query from here on. */
 static void begin_to_end(struct client_link *client, enum reason reason)
 {
+	if (link_registry(&client->link)->query_watch)
+		slow_queries_unsent(client, reason);
 	client->query_start = client->transaction_start = 0;
 	client->ending = reason;
 	client_set_step(client, CLIENT_STEP_ENDING);

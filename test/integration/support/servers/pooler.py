@@ -47,6 +47,8 @@ def publish_binary(folder):
     path = binary()
     if process.run(["test", "-x", path], check=False).returncode != 0:
         os.environ["PGUSHER_BIN"] = shutil.copy(path, folder)
+        if os.path.exists(path + "-top"):
+            shutil.copy(path + "-top", folder)
 
 
 def is_sanitized():

@@ -19,7 +19,7 @@ static int start(void **state)
 {
 	(void)state;
 	fake_start(config);
-	metrics_init(&metrics, &fake_registry, &listeners, -1);
+	metrics_init(&metrics, &fake_registry, &listeners, -1, NULL);
 	metric_page_begin(&page, METRIC_TEXT, &fake_registry, &metrics);
 	return 0;
 }

@@ -40,7 +40,7 @@ static int start(void **state)
 	listeners = (struct listeners){0};
 	TAILQ_INIT(&listeners.list);
 	TAILQ_INSERT_TAIL(&listeners.list, &listener, entry);
-	metrics_init(&metrics, &fake_registry, &listeners, open_listener());
+	metrics_init(&metrics, &fake_registry, &listeners, open_listener(), NULL);
 	assert_true(metrics_follow(&metrics, why, sizeof(why)));
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "session/login/client_accept.h"
 #include "session/relay/relay_rules.h"
 #include "session/rules/life.h"
+#include "session/rules/watching.h"
 #include "session/work/client_session.h"
 #include "session/work/control.h"
 #include "session/work/server_session.h"
@@ -192,6 +193,7 @@ void fake_start(const char *config)
 	fake_registry = (struct registry){0};
 	life_attach(&fake_registry);
 	assert_true(registry_init(&fake_registry, &fake_process, &fake_loop));
+	assert_true(watching_follow(&fake_registry));
 	assert_true(derivations_start(&fake_registry, 1, 64));
 	fake_registry.system_users = helper_new(&fake_loop, 1, 16);
 	assert_non_null(fake_registry.system_users);
@@ -237,6 +239,7 @@ int fake_end(void **state)
 {
 	(void)state;
 	control_close_all(&fake_registry, REASON_PROCESS_ENDS);
+	watching_end(&fake_registry);
 	fake_turn();
 	(void)derivations_end(&fake_registry);
 	(void)helper_leave(fake_registry.system_users);

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/rules/watching.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/statistics/slow_log.h"
+#include "session/link/close.h"
+#include "session/relay/relay_rules.h"
+#include "session/slow/query_watch.h"
+#include "session/slow/slow_queries.h"
+#include "wire/message.h"
+
+/* The tables that are replaced: of PAIRED clients, and two of servers. */
+enum { TABLES = CLIENT_PAIRINGS + 2 };
+
+struct watched_table {
+	const struct relay_rule *original;
+	struct relay_rule rules[RELAY_TYPES];
+};
+
+struct watching {
+	struct query_watch watch; /* registry.query_watch points to it */
+	/* What is in force while the log is off. */
+	const struct link_rules *plain_rules;
+	const struct close_events *plain_close;
+	const struct relay_events *plain_relay, *plain_drain;
+	/* What is in force instead. */
+	struct link_rules rules;
+	struct close_events close;
+	struct relay_events relay, drain;
+	struct watched_table tables[TABLES];
+};
+
+static const struct watching *watching_of(const struct link *link)
+{
+	return (const struct watching *)link_registry(link)->query_watch;
+}
+
+/* Returns the rule for the message at run->at in the table that is replaced. */
+static inline const struct relay_rule *original(const struct relay_run *run)
+{
+	const struct watched_table *table =
+		(const struct watched_table *)((const char *)run->from->rules -
+			offsetof(struct watched_table, rules));
+
+	return &table->original[run->frame.type];
+}
+
+/* --- messages of clients ------------------------------------------------------------------ */
+
+/* Does the record need no more of a message of this type than its length? */
+static inline bool is_counted_only(const struct watched_query *query, uint8_t type)
+{
+	return query->client_since == 0 && type != PQ_QUERY && type != PQ_PARSE &&
+		type != PQ_BIND && (type != PQ_DESCRIBE || query->has_text);
+}
+
+static void note(
+	struct relay_run *run, const uint8_t *at, const struct frame *frame, bool whole)
+{
+	struct watched_query *query = slow_queries_present(run);
+
+	if (query && is_counted_only(query, frame->type))
+		query->received += frame->total;
+	else if (query)
+		slow_queries_message(run, at, frame, whole);
+}
+
+static enum verdict judge_from_client(struct relay_run *run)
+{
+	const uint8_t *at = run->at;
+	const struct frame frame = run->frame;
+	const bool whole = run->whole;
+	const enum verdict verdict = original(run)->judge(run);
+
+	/* After RELAY_AGAIN the message was handled if the run is behind it. */
+	if (verdict == RELAY_PASS || verdict == RELAY_DROP ||
+		(verdict == RELAY_AGAIN && run->at != at))
+		note(run, at, &frame, whole);
+	return verdict;
+}
+
+static enum verdict judge_copy_data(struct relay_run *run)
+{
+	slow_queries_copy_data(run);
+	return RELAY_PASS;
+}
+
+/* --- messages of servers ------------------------------------------------------------------ */
+
+/*
+ * DataRow and CopyData. Walk over all that have arrived, as the relay does over messages without a
+ * judge: one call for many rows.
+ */
+static enum verdict judge_rows(struct relay_run *run)
+{
+	const uint8_t type = run->frame.type;
+	const uint8_t *at = run->at;
+	struct frame frame = run->frame;
+
+	struct watched_query *query = slow_queries_present(run);
+
+	if (!query || !run->whole) {
+		if (query)
+			query->sent += frame.total;
+		return RELAY_PASS;
+	}
+	do {
+		run->at += frame.total;
+	} while (frame_peek(run->at, (size_t)(run->end - run->at), run->max_message, &frame) ==
+			FRAME_WHOLE &&
+		frame.type == type);
+	query->sent += (uint64_t)(run->at - at);
+	return RELAY_AGAIN;
+}
+
+static enum verdict judge_command(struct relay_run *run)
+{
+	const uint8_t *tag = run->at + FRAME_HEADER_SIZE;
+	const size_t length = run->frame.total - FRAME_HEADER_SIZE;
+	const bool whole = run->whole;
+	const enum verdict verdict = original(run)->judge(run);
+	struct watched_query *query;
+
+	if (verdict == RELAY_PASS && whole) {
+		query = slow_queries_present(run);
+		if (query)
+			query->rows += slow_queries_rows_of(tag, length);
+	}
+	return verdict;
+}
+
+static enum verdict judge_error(struct relay_run *run)
+{
+	const uint8_t *at = run->at;
+	const struct frame frame = run->frame;
+	const enum verdict verdict = original(run)->judge(run);
+
+	if (verdict == RELAY_PASS || verdict == RELAY_DROP)
+		slow_queries_error(run, at, &frame);
+	return verdict;
+}
+
+static enum verdict judge_copy_in(struct relay_run *run)
+{
+	const enum verdict verdict = original(run)->judge(run);
+
+	if (verdict == RELAY_PASS)
+		slow_queries_copy_in(run);
+	return verdict;
+}
+
+static enum verdict judge_ready(struct relay_run *run)
+{
+	const usec_t started = run->client ? run->client->query_start : 0;
+	const enum verdict verdict = original(run)->judge(run);
+
+	if (started != 0 && run->client->query_start == 0)
+		slow_queries_answered(run, started);
+	return verdict;
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+static void on_answered(struct server_link *server)
+{
+	const struct watching *watching = watching_of(&server->link);
+
+	slow_queries_run_ended(server);
+	watching->plain_relay->server_answered(server);
+}
+
+static void on_answered_in_drain(struct server_link *server)
+{
+	const struct watching *watching = watching_of(&server->link);
+
+	slow_queries_run_ended(server);
+	watching->plain_drain->server_answered(server);
+}
+
+static void on_unpair(struct link *link)
+{
+	const struct watching *watching = watching_of(link);
+
+	slow_queries_closing(link);
+	watching->plain_close->unpair(link);
+}
+
+static void on_client_closed(
+	struct client_link *client, enum client_state state, const struct failure *why)
+{
+	const struct watching *watching = watching_of(&client->link);
+
+	slow_queries_client_closed(client, state, why);
+	watching->plain_close->client_closed(client, state, why);
+}
+
+static void on_server_closed(
+	struct server_link *server, enum server_state state, const struct failure *why)
+{
+	const struct watching *watching = watching_of(&server->link);
+
+	slow_queries_server_closed(server);
+	watching->plain_close->server_closed(server, state, why);
+}
+
+/* --- the tables --------------------------------------------------------------------------- */
+
+/* Copy a table; the caller replaces judges of the copy. */
+static struct relay_rule *copy(
+	struct watching *watching, unsigned index, const struct relay_rule *plain)
+{
+	struct watched_table *table = &watching->tables[index];
+
+	table->original = plain;
+	memcpy(table->rules, plain, sizeof(table->rules));
+	return table->rules;
+}
+
+static const struct relay_rule *replace_client(
+	struct watching *watching, unsigned index, const struct relay_rule *plain)
+{
+	static const uint8_t types[] = {PQ_QUERY, PQ_PARSE, PQ_BIND, PQ_DESCRIBE, PQ_EXECUTE,
+		PQ_CLOSE, PQ_SYNC, PQ_FUNCTION_CALL, PQ_COPY_DONE, PQ_COPY_FAIL};
+	struct relay_rule *rules = copy(watching, index, plain);
+
+	for (size_t i = 0; i < sizeof(types); i++)
+		rules[types[i]].judge = judge_from_client;
+	rules[PQ_COPY_DATA].judge = judge_copy_data;
+	return rules;
+}
+
+static const struct relay_rule *replace_server(
+	struct watching *watching, unsigned index, const struct relay_rule *plain)
+{
+	struct relay_rule *rules = copy(watching, index, plain);
+
+	rules[PQ_DATA_ROW].judge = rules[PQ_COPY_DATA].judge = judge_rows;
+	rules[PQ_COMMAND_COMPLETE].judge = judge_command;
+	rules[PQ_ERROR_RESPONSE].judge = judge_error;
+	rules[PQ_COPY_IN_RESPONSE].judge = judge_copy_in;
+	rules[PQ_READY_FOR_QUERY].judge = judge_ready;
+	return rules;
+}
+
+static void make_tables(struct watching *watching)
+{
+	struct link_rules *rules = &watching->rules;
+
+	*rules = *watching->plain_rules;
+	for (unsigned i = 0; i < CLIENT_PAIRINGS; i++) {
+		/* There is none for a pool mode that is not given. */
+		if (!rules->client_paired[i])
+			continue;
+		rules->client_paired[i] = replace_client(watching, i, rules->client_paired[i]);
+	}
+	rules->server_states[SERVER_PAIRED] =
+		replace_server(watching, CLIENT_PAIRINGS, rules->server_states[SERVER_PAIRED]);
+	rules->server_tasks[SERVER_TASK_WATCH_RESET] = replace_server(
+		watching, CLIENT_PAIRINGS + 1, rules->server_tasks[SERVER_TASK_WATCH_RESET]);
+	watching->close = *watching->plain_close;
+	watching->close.unpair = on_unpair;
+	watching->close.client_closed = on_client_closed;
+	watching->close.server_closed = on_server_closed;
+	watching->relay = *watching->plain_relay;
+	watching->relay.server_answered = on_answered;
+	watching->drain = *watching->plain_drain;
+	watching->drain.server_answered = on_answered_in_drain;
+}
+
+/* --- on and off --------------------------------------------------------------------------- */
+
+/* Links point to the tables. */
+static void renew_rules(struct registry *registry)
+{
+	struct link *link;
+
+	TAILQ_FOREACH (link, &registry->links, in_registry) {
+		if (link->kind == LINK_SERVER)
+			server_renew_rules(server_of(link));
+		else if (client_is_logged_in(client_of(link)))
+			client_renew_rules(client_of(link));
+	}
+}
+
+/* A shutdown has put the events of its drain in force. */
+static bool is_drained(const struct registry *registry)
+{
+	return registry->relay_events == registry->drain_events;
+}
+
+static bool begin(struct registry *registry)
+{
+	struct watching *watching = calloc(1, sizeof(*watching));
+	struct slow_log *log = slow_log_new();
+	const bool drained = is_drained(registry);
+
+	if (!watching || !log) {
+		free(watching);
+		slow_log_free(log);
+		return false;
+	}
+	query_watch_init(&watching->watch, registry);
+	watching->plain_rules = registry->rules;
+	watching->plain_close = registry->close_events;
+	watching->plain_relay = registry->relay_events;
+	watching->plain_drain = registry->drain_events;
+	make_tables(watching);
+	registry->rules = &watching->rules;
+	registry->close_events = &watching->close;
+	registry->drain_events = &watching->drain;
+	registry->relay_events = drained ? &watching->drain : &watching->relay;
+	registry->query_watch = &watching->watch;
+	registry->slow_log = log;
+	renew_rules(registry);
+	return true;
+}
+
+void watching_end(struct registry *registry)
+{
+	struct watching *watching = (struct watching *)registry->query_watch;
+	const bool drained = is_drained(registry);
+	struct link *link;
+
+	if (!watching)
+		return;
+	registry->rules = watching->plain_rules;
+	registry->close_events = watching->plain_close;
+	registry->drain_events = watching->plain_drain;
+	registry->relay_events = drained ? watching->plain_drain : watching->plain_relay;
+	TAILQ_FOREACH (link, &registry->links, in_registry) {
+		if (link->kind == LINK_SERVER)
+			server_of(link)->watched = 0;
+	}
+	query_watch_clear(&watching->watch);
+	slow_log_free(registry->slow_log);
+	registry->query_watch = NULL;
+	registry->slow_log = NULL;
+	renew_rules(registry);
+	free(watching);
+}
+
+bool watching_follow(struct registry *registry)
+{
+	const bool wanted = registry->process->settings->log_min_duration >= 0;
+
+	if (wanted && !registry->query_watch)
+		return begin(registry);
+	if (!wanted)
+		watching_end(registry);
+	return true;
+}
