@@ -38,10 +38,12 @@ const char *advice_severity_name(enum advice_severity severity);
 const char *advice_setting(const struct advice *advice);
 
 /*
- * What the advice is about. NULL: not about one pool, database or user, or it does not exist any more.
- * Advice about a pool has all three. The names are as clients send them: they may have any bytes but NUL.
+ * What the advice is about. NULL or 0: not about one pool, database or user. Advice about a pool has all of
+ * them. The pool may have been dropped since: advice_pool(), which walks over the pools, is NULL then. The
+ * names are as clients send them, with any bytes but NUL; very long ones are cut.
  */
 struct pool *advice_pool(const struct registry *registry, const struct advice *advice);
+uint64_t advice_pool_number(const struct advice *advice);
 const char *advice_database(const struct registry *registry, const struct advice *advice);
 const char *advice_user(const struct registry *registry, const struct advice *advice);
 

@@ -15,6 +15,8 @@ enum {
 	FINDINGS_MOST = 128,
 	FINDING_FIGURES = 16,
 	FINDING_NAME_SIZE = 200,
+	/* config/user_config: USER_NAME_LIMIT; longer names of clients are cut. */
+	FINDING_SUBJECT_SIZE = 136,
 };
 
 enum advice_kind {
@@ -37,7 +39,9 @@ struct advice {
 	enum advice_kind kind; /* what it is shown as; set by the rule */
 	enum advice_severity severity;
 	const char *setting; /* NULL: none */
-	uint64_t pool, database, user; /* handles; 0: not about one */
+	uint64_t pool; /* its number; 0: not about one */
+	/* Names, as clients send them; empty: not about one. */
+	char database[FINDING_SUBJECT_SIZE], user[FINDING_SUBJECT_SIZE];
 	const void *other;
 	usec_t since; /* when the cause was noted first */
 	usec_t noted_at; /* when it was noted last */
@@ -55,7 +59,6 @@ struct findings {
 	unsigned count;
 	struct advice *shown[ADVICE_MOST]; /* the most severe first */
 	unsigned shown_count;
-	struct handles *handles; /* of the process */
 	usec_t now; /* of this sample */
 	usec_t passed; /* since the one before: what it counts for */
 };
@@ -88,6 +91,9 @@ void finding_average(struct advice *finding, unsigned figure, int64_t value);
 
 /* Append a time in words: `350 ms`, `4.2 s`, `34 s`, `12 minutes`, `5 hours`, `9 days`. */
 void finding_write_time(struct buffer *out, usec_t time);
+
+/* Append `1 client waits` or `5 clients wait`. */
+void finding_write_waiting(struct buffer *out, int64_t clients);
 
 /* Append thousandths with at most one digit after the point. */
 void finding_write_average(struct buffer *out, int64_t thousandths);

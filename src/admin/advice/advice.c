@@ -46,34 +46,34 @@ const char *advice_setting(const struct advice *advice)
 
 /* --- what it is about --------------------------------------------------------------------- */
 
-static void *object_of(const struct registry *registry, uint64_t handle)
-{
-	return handle > 0 ? handles_find(&registry->process->handles, handle) : NULL;
-}
-
 struct pool *advice_pool(const struct registry *registry, const struct advice *advice)
 {
-	return object_of(registry, advice->pool);
+	struct pool *pool;
+
+	if (advice->pool == 0)
+		return NULL;
+	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+		if (pool->number == advice->pool)
+			return pool;
+	}
+	return NULL;
+}
+
+uint64_t advice_pool_number(const struct advice *advice)
+{
+	return advice->pool;
 }
 
 const char *advice_database(const struct registry *registry, const struct advice *advice)
 {
-	const struct pool *pool = advice_pool(registry, advice);
-	const struct database *database = object_of(registry, advice->database);
-
-	if (pool)
-		return pool->label;
-	return database ? database->name : NULL;
+	(void)registry;
+	return advice->database[0] ? advice->database : NULL;
 }
 
 const char *advice_user(const struct registry *registry, const struct advice *advice)
 {
-	const struct pool *pool = advice_pool(registry, advice);
-	const struct user *user = object_of(registry, advice->user);
-
-	if (pool)
-		return pool->user->name;
-	return user ? user->name : NULL;
+	(void)registry;
+	return advice->user[0] ? advice->user : NULL;
 }
 
 usec_t advice_age(const struct advice *advice, usec_t now)

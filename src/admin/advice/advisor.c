@@ -16,7 +16,6 @@ bool advisor_start(struct registry *registry)
 	if (!advisor)
 		return false;
 	advisor->registry = registry;
-	advisor->findings.handles = &registry->process->handles;
 	registry->advisor = advisor;
 	return true;
 }

@@ -39,6 +39,19 @@ void findings_begin(struct findings *findings, usec_t now)
 		findings->all[i].notes = 0;
 }
 
+/* Copies, since a pool, a database or a user may be gone before its advice is. */
+static void set_subject(struct advice *finding, const struct finding_subject *subject)
+{
+	const struct pool *pool = subject->pool;
+	const char *database = subject->database ? subject->database->name : "";
+	const char *user = subject->user ? subject->user->name : "";
+
+	finding->pool = pool ? pool->number : 0;
+	finding->other = subject->other;
+	text_copy(finding->database, sizeof(finding->database), pool ? pool->label : database);
+	text_copy(finding->user, sizeof(finding->user), pool ? pool->user->name : user);
+}
+
 static struct advice *find(
 	struct findings *findings, enum advice_kind cause, const struct advice *like)
 {
@@ -46,8 +59,9 @@ static struct advice *find(
 		struct advice *finding = &findings->all[i];
 
 		if (finding->cause == cause && finding->pool == like->pool &&
-			finding->database == like->database && finding->user == like->user &&
-			finding->other == like->other)
+			finding->other == like->other &&
+			strcmp(finding->database, like->database) == 0 &&
+			strcmp(finding->user, like->user) == 0)
 			return finding;
 	}
 	return NULL;
@@ -67,11 +81,6 @@ static struct advice *add(
 	return finding;
 }
 
-static uint64_t handle_of(struct findings *findings, uint64_t *of, void *object)
-{
-	return handles_give(findings->handles, of, object);
-}
-
 void findings_show_as(struct advice *finding, enum advice_kind kind)
 {
 	finding->kind = kind;
@@ -82,15 +91,9 @@ void findings_show_as(struct advice *finding, enum advice_kind kind)
 struct advice *findings_note(struct findings *findings, enum advice_kind cause,
 	const struct finding_subject *subject)
 {
-	struct advice like = {.other = subject->other}, *finding;
+	struct advice like = {0}, *finding;
 
-	if (subject->pool)
-		like.pool = handle_of(findings, &subject->pool->handle, subject->pool);
-	if (subject->database)
-		like.database =
-			handle_of(findings, &subject->database->handle, subject->database);
-	if (subject->user)
-		like.user = handle_of(findings, &subject->user->handle, subject->user);
+	set_subject(&like, subject);
 	finding = find(findings, cause, &like);
 	if (!finding)
 		finding = add(findings, cause, &like);
@@ -204,6 +207,14 @@ void finding_write_time(struct buffer *out, usec_t time)
 		buffer_printf(out, "%lld hours", seconds / 3600);
 	else
 		buffer_printf(out, "%lld days", seconds / 86400);
+}
+
+void finding_write_waiting(struct buffer *out, int64_t clients)
+{
+	if (clients == 1)
+		buffer_printf(out, "1 client waits");
+	else
+		buffer_printf(out, "%lld clients wait", (long long)clients);
 }
 
 void finding_write_average(struct buffer *out, int64_t thousandths)

@@ -202,8 +202,8 @@ void full_advice_look(struct advisor *advisor, struct pool *pool)
 
 static void write_waits(const struct advice *finding, struct buffer *out)
 {
-	buffer_printf(out, "%lld clients wait for a server, the longest for ",
-		(long long)finding->figures[WAITING]);
+	finding_write_waiting(out, finding->figures[WAITING]);
+	buffer_printf(out, " for a server, the longest for ");
 	finding_write_time(out, finding->figures[LONGEST]);
 	buffer_printf(out, ", and all servers of the pool (pool_size%s %lld) are in use",
 		finding->figures[IS_AUTO] ? " = auto:" : "", (long long)finding->figures[SIZE]);
@@ -219,8 +219,8 @@ static void write_host(const struct advice *finding, struct buffer *out)
 {
 	buffer_printf(out, "about ");
 	finding_write_average(out, finding->figures[AT_HOST]);
-	buffer_printf(out, " queries run on the %lld cores of its machine",
-		(long long)finding->figures[CORES]);
+	buffer_printf(out, " queries run on the %lld core%s of its machine",
+		(long long)finding->figures[CORES], finding->figures[CORES] == 1 ? "" : "s");
 }
 
 static void write_full(const struct advice *finding, struct buffer *out)

@@ -50,8 +50,10 @@ bool limit_advice_write(const struct advice *finding, bool with_names, struct bu
 	if (finding->figures[PINNED] > 0)
 		buffer_printf(out, ", %lld of them pinned to clients (SHOW PINS)",
 			(long long)finding->figures[PINNED]);
-	buffer_printf(out, ", and %lld clients in %lld pools wait for one, the longest for ",
-		(long long)finding->figures[WAITING], (long long)finding->figures[POOLS]);
+	buffer_printf(out, ", and ");
+	finding_write_waiting(out, finding->figures[WAITING]);
+	buffer_printf(out, " for one in %lld of the pools below it, the longest for ",
+		(long long)finding->figures[POOLS]);
 	finding_write_time(out, finding->figures[LONGEST]);
 	buffer_printf(out,
 		". Raise %s if PostgreSQL has room, or give each pool less (pool_size).",

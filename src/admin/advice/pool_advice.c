@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Advice about a pool: its reserve, its pins, PAUSE, and its logins at PostgreSQL. */
+#include <stdio.h>
 #include <string.h>
 
 #include "admin/advice/rules.h"
@@ -109,8 +110,8 @@ static void look_at_pause(struct advisor *advisor, struct pool *pool)
 
 static void write_pause(const struct advice *finding, struct buffer *out)
 {
-	buffer_printf(out, "%lld clients wait because of a PAUSE%s ",
-		(long long)finding->figures[PAUSED_WAITING],
+	finding_write_waiting(out, finding->figures[PAUSED_WAITING]);
+	buffer_printf(out, " because of a PAUSE%s ",
 		finding->figures[PAUSED_DATABASE] ? " of the database" : "");
 	finding_write_time(out, finding->figures[PAUSED_TIME]);
 	buffer_printf(out, " ago: RESUME%s lets them go on.",
@@ -157,7 +158,9 @@ static void look_at_failure(struct advisor *advisor, struct pool *pool)
 	if (!is_full)
 		finding->setting = setting_for(pool);
 	finding_set_name(finding, pool->last_failure.text);
-	snprintf(finding->address, sizeof(finding->address), "%s", pool->last_failure.sqlstate);
+	/* Else the code is ours. */
+	snprintf(finding->address, sizeof(finding->address), "%s",
+		pool->refused ? pool->last_failure.sqlstate : "");
 }
 
 /* The text of the error may have names; its code has none. */
@@ -171,9 +174,10 @@ static void write_failure(const struct advice *finding, bool with_names, struct 
 		buffer_printf(out, " (SQLSTATE %s)", finding->address);
 	if (with_names && finding->name[0])
 		buffer_printf(out, ": %s", finding->name);
-	buffer_printf(out, "; %lld servers are connected, and %lld clients wait. ",
-		(long long)finding->figures[LOGIN_SERVERS],
-		(long long)finding->figures[LOGIN_WAITING]);
+	buffer_printf(out, "; %lld servers are connected, and ",
+		(long long)finding->figures[LOGIN_SERVERS]);
+	finding_write_waiting(out, finding->figures[LOGIN_WAITING]);
+	buffer_printf(out, ". ");
 	if (finding->kind == ADVICE_SERVER_FULL)
 		buffer_printf(out,
 			"Bound the connections of all pools by max_server_connections, below what "
