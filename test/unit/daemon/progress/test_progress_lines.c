@@ -89,6 +89,10 @@ static void test_its_end_has_a_line_if_its_wait_had_one(void **state)
 	struct endpoint *server;
 
 	(void)state;
+	control_pause(&fake_registry, NULL);
+	pass(5);
+	assert_int_equal(fake_log_count("PAUSE"), 0);
+	control_resume(&fake_registry, NULL);
 	open_transaction(&server);
 	control_pause(&fake_registry, NULL);
 	pass(5);
@@ -114,6 +118,21 @@ static void test_of_several_paused_databases_the_oldest_is_named(void **state)
 	disconnect(server);
 	assert_false(progress_of_process(&fake_registry, &progress));
 	control_resume(&fake_registry, pool->database);
+}
+
+/* PostgreSQL replaces such bytes; another server may not. */
+static void test_the_name_of_an_application_cannot_forge_a_line(void **state)
+{
+	char text[PROGRESS_TEXT_SIZE];
+	struct endpoint *server;
+
+	(void)state;
+	open_transaction(&server);
+	send_parameter_status(server, "application_name", "x\n2026-01-01 LOG y\033[2J\xff");
+	progress_of_pause(&fake_registry, NULL, text);
+	assert_non_null(
+		strstr(text, "(application x\\x0a2026-01-01 LOG y\\x1b[2J\\xff, client "));
+	disconnect(server);
 }
 
 static void test_large_numbers_are_grouped(void **state)
@@ -157,6 +176,7 @@ int main(void)
 		TEST(test_a_pause_of_another_time_begins_anew),
 		TEST(test_its_end_has_a_line_if_its_wait_had_one),
 		TEST(test_of_several_paused_databases_the_oldest_is_named),
+		TEST(test_the_name_of_an_application_cannot_forge_a_line),
 		TEST(test_large_numbers_are_grouped),
 		TEST(test_a_long_text_is_cut_at_the_end_of_its_room),
 	};
