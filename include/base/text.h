@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/clock.h"
 
@@ -62,6 +63,12 @@ void text_escape(char *out, size_t size, const void *bytes, size_t length);
 
 /* Write bytes as lower-case hex digits; cut at the end of `out`. `size` is at least 1. */
 void text_hex(char *out, size_t size, const void *bytes, size_t length);
+
+/*
+ * Write a number with commas between groups of three digits: `1,000`. Returns `out`.
+ */
+enum { TEXT_GROUPED_SIZE = 28 };
+const char *text_grouped(uint64_t number, char out[TEXT_GROUPED_SIZE]);
 
 /* Whether all bytes are ASCII, which is the same in every encoding that a server may use. */
 bool text_is_ascii(const void *bytes, size_t length);

@@ -92,6 +92,9 @@ void *entry_finish(struct entry *entry, const void *fields);
 /* Wipe and free the memory of entry_begin(). */
 void entry_end(struct entry *entry);
 
+/* Have all keys the same values in both structs? */
+bool entry_same(const struct entry_grammar *grammar, const void *a, const void *b);
+
 /*
  * Copy the struct and its texts into one block, which the caller frees with free(); NULL when
  * out of memory.

@@ -246,6 +246,13 @@ bool settings_copy_one(
  */
 bool settings_copy(struct settings *to, const struct settings *from);
 
+/*
+ * Returns the name of the next setting whose value differs between two structs; NULL after the last
+ * one. `*at` is 0 at first, and moves past it.
+ */
+const char *settings_next_difference(
+	const struct settings *a, const struct settings *b, size_t *at);
+
 /* Whether the value of any setting of the group differs between two structs. */
 bool settings_group_differs(
 	const struct settings *a, const struct settings *b, enum setting_group group);

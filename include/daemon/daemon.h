@@ -16,6 +16,7 @@
 #include "daemon/janitor.h"
 #include "daemon/options.h"
 #include "daemon/pidfile.h"
+#include "daemon/progress/progress_lines.h"
 #include "daemon/signals.h"
 #include "daemon/systemd.h"
 #include "daemon/takeover/succession.h"
@@ -44,6 +45,7 @@ struct daemon {
 	struct signals signals;
 	struct janitor janitor;
 	struct file_watch file_watch; /* of the configuration */
+	struct progress_lines progress;
 	struct drain drain; /* of clients, in a shutdown that waits for them */
 	struct actions actions; /* functions that the console's commands call */
 	struct metrics metrics;

@@ -18,9 +18,10 @@
 
 /*
  * Read the file that the setting conffile names, and apply it. Returns false if it has errors,
- * which were logged.
+ * which were logged. `report` (NULL: not wanted) gets what was done in words if something has
+ * changed or it has taken long, else "".
  */
-bool reload_run(struct daemon *daemon);
+bool reload_run(struct daemon *daemon, char *report, size_t size);
 
 /* Give one setting another value until the next reload; see actions.set. */
 bool reload_set(

@@ -72,8 +72,11 @@ void systemd_reloading(void);
 /* ... that a shutdown begins. */
 void systemd_stopping(void);
 
-/* ... of the status, one line of text. */
+/* ... of the status, one line of text. Not sent while the progress of something is shown. */
 void systemd_status(const char *text);
+
+/* Show how far something is, in place of the status; NULL: it has ended. */
+void systemd_progress(const char *text);
 
 /* Time after which the manager's watchdog ends a process that is silent; 0: it has no watchdog. */
 usec_t systemd_watchdog(void);

@@ -50,6 +50,7 @@ struct database {
 	bool console; /* the admin console */
 	bool paused, disabled;
 	usec_t paused_at; /* time of its PAUSE */
+	unsigned paused_servers; /* that it had then */
 	bool gone; /* no longer configured: freed with its last client */
 	uint64_t system; /* PostgreSQL's system identifier of its hosts; 0: not known yet */
 	bool wants_primary; /* a standby has refused to write: see session/server/failover */

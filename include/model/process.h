@@ -90,7 +90,10 @@ struct process {
 	enum shutdown_mode shutdown;
 	enum drain_stage drain;
 	usec_t operation_at, shutdown_at; /* when these two last changed */
+	unsigned operation_servers; /* how many servers there were at the PAUSE */
+	unsigned shutdown_clients; /* how many clients, without consoles, at the SHUTDOWN */
 	pid_t old_process; /* it was taken over from that one; 0: none, or not known */
+	unsigned old_clients; /* that it had, logged in; 0: none, or not known */
 	usec_t watchdog; /* time of the service manager's watchdog (daemon/systemd); 0: none */
 	uint64_t last_id; /* of links, for SHOW */
 	struct handles handles; /* of the objects that a SHOW names */

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <locale.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,6 +202,21 @@ void text_hex(char *out, size_t size, const void *bytes, size_t length)
 		*out++ = hex_digits[*from & 15];
 	}
 	*out = '\0';
+}
+
+const char *text_grouped(uint64_t number, char out[TEXT_GROUPED_SIZE])
+{
+	char digits[24];
+	const int count = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+	size_t length = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (i > 0 && (count - i) % 3 == 0)
+			out[length++] = ',';
+		out[length++] = digits[i];
+	}
+	out[length] = '\0';
+	return out;
 }
 
 void text_escape(char *out, size_t size, const void *bytes, size_t length)

@@ -412,3 +412,55 @@ void *entry_pack(const struct entry_grammar *grammar, const void *fields)
 	}
 	return packed;
 }
+
+/* --- comparing ---------------------------------------------------------------------------- */
+
+static size_t value_size(const struct entry_key *key)
+{
+	switch (key->kind) {
+	case ENTRY_TEXT:
+	case ENTRY_HOST:
+	case ENTRY_PORTS:
+		return sizeof(const char *);
+	case ENTRY_PORT:
+		return sizeof(uint16_t);
+	case ENTRY_SIZE:
+	case ENTRY_POOL_SIZE:
+	case ENTRY_LIMIT:
+		return sizeof(int);
+	case ENTRY_TIME:
+	case ENTRY_WAIT:
+		return sizeof(usec_t);
+	case ENTRY_POOL_MODE:
+		return sizeof(enum pool_mode);
+	case ENTRY_WAIT_ACTION:
+		return sizeof(enum wait_action);
+	case ENTRY_SESSION_STATE:
+		return sizeof(enum session_state);
+	case ENTRY_LOAD_BALANCE:
+		return sizeof(enum load_balance);
+	case ENTRY_TARGET_SESSION:
+		return sizeof(enum target_session);
+	case ENTRY_STANDBY_LAG:
+		return sizeof(standby_lag);
+	}
+	return 0;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool entry_same(const struct entry_grammar *grammar, const void *a, const void *b)
+{
+	for (size_t i = 0; i < grammar->key_count; i++) {
+		const struct entry_key *key = &grammar->keys[i];
+
+		if (is_text(key) ? !is_same_text(*text_at(a, key), *text_at(b, key))
+				 : memcmp((const char *)a + key->offset,
+					   (const char *)b + key->offset, value_size(key)) != 0)
+			return false;
+	}
+	return true;
+}

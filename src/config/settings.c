@@ -194,6 +194,18 @@ static bool is_same_value(
 	return memcmp(left, right, row->kind->size) == 0;
 }
 
+const char *settings_next_difference(
+	const struct settings *a, const struct settings *b, size_t *at)
+{
+	while (*at < ROW_COUNT) {
+		const struct setting_row *row = &rows[(*at)++];
+
+		if (!is_same_value(a, b, row))
+			return row->name;
+	}
+	return NULL;
+}
+
 bool settings_group_differs(
 	const struct settings *a, const struct settings *b, enum setting_group group)
 {

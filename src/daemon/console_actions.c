@@ -7,9 +7,9 @@
 #include "daemon/stop.h"
 #include "daemon/takeover/handover.h"
 
-static bool on_reload(struct registry *registry)
+static bool on_reload(struct registry *registry, char *report, size_t size)
 {
-	return reload_run(daemon_of(registry));
+	return reload_run(daemon_of(registry), report, size);
 }
 
 static bool on_set(

@@ -203,6 +203,7 @@ static void after_upkeep(struct registry *registry)
 {
 	log_report_repeats();
 	console_tick(registry);
+	progress_lines_work(&daemon_of(registry)->progress, registry);
 	descriptor_limit_review(registry);
 	listeners_descriptor_freed(&daemon_of(registry)->listeners);
 	metrics_upkeep(&daemon_of(registry)->metrics);
@@ -230,7 +231,7 @@ static void on_files_changed(struct file_watch *watch, const char *path, size_t 
 	else
 		log_write(LEVEL_LOG, "'%s' has changed, re-reading config", path);
 	systemd_reloading();
-	reload_run(daemon);
+	reload_run(daemon, NULL, 0);
 	systemd_ready();
 }
 
@@ -275,7 +276,7 @@ static bool finish_takeover(struct daemon *daemon)
 		return refuse(why);
 	}
 	daemon->takeover = NULL;
-	takeover_resume(takeover);
+	takeover_resume(takeover, &daemon->registry);
 	takeover_free(takeover);
 	succession_begin(daemon);
 	return true;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "daemon/apply.h"
 #include "daemon/check.h"
+#include "daemon/progress/reload_report.h"
 #include "model/host/host_items.h"
 #include "session/auth/method.h"
 #include "session/link/client_limits.h"
@@ -166,15 +167,17 @@ static void watch_tls_files(struct daemon *daemon)
 	watch_files(daemon, &files);
 }
 
-static bool load_files(struct daemon *daemon)
+static bool load_files(struct daemon *daemon, struct reload_report *report)
 {
 	struct registry *registry = &daemon->registry;
 	struct file_list files = {0};
 	struct problems problems = {.files = &files};
-	struct snapshot *config = snapshot_load(
-		registry->process->settings->conffile, registry->process->config, &problems);
+	struct snapshot *config;
 	char why[512];
 
+	reload_report_begin(report);
+	config = snapshot_load(
+		registry->process->settings->conffile, registry->process->config, &problems);
 	check_log_problems(&problems);
 	problems_free(&problems);
 	if (config && !auth_load(config, why, sizeof(why))) {
@@ -188,10 +191,13 @@ static bool load_files(struct daemon *daemon)
 		watch_files(daemon, &files);
 		return false;
 	}
+	file_list_tidy(&files);
+	reload_report_read(report, registry, config, &files);
 	apply_config(daemon, config);
 	watch_files(daemon, &files);
 	resolver_renew(registry->resolver);
 	apply_log(registry->process->settings, daemon->options);
+	reload_report_end(report, registry);
 	if (tls_setup_apply(registry))
 		return true;
 	log_write(LEVEL_ERROR,
@@ -199,11 +205,14 @@ static bool load_files(struct daemon *daemon)
 	return false;
 }
 
-bool reload_run(struct daemon *daemon)
+bool reload_run(struct daemon *daemon, char *report, size_t size)
 {
 	struct counters *counters = &daemon->registry.counters;
-	const bool good = load_files(daemon);
+	struct reload_report made;
+	const bool good = load_files(daemon, &made);
 
+	if (report)
+		snprintf(report, size, "%s", made.notable ? made.text : "");
 	counters->reloads[good ? RELOAD_OK : RELOAD_ERROR]++;
 	counters->last_reload_failed = !good;
 	if (good)

@@ -5,7 +5,7 @@
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
 #include "session/pool/peering.h"
-#include "session/work/control.h"
+#include "session/work/progress.h"
 #include "session/work/replication.h"
 
 /* --- servers ------------------------------------------------------------------------------ */
@@ -56,6 +56,10 @@ static usec_t elapsed(const struct registry *registry)
 /* shutdown_timeout is over: send the reason to all remaining clients and stop. */
 static void stop_after_timeout(struct registry *registry)
 {
+	char left[PROGRESS_TEXT_SIZE];
+
+	progress_of_shutdown(registry, left);
+	log_write(LEVEL_LOG, "closing what is left: %s", left);
 	log_write(LEVEL_WARNING, "shutdown_timeout is over, exiting");
 	control_close_pools(registry, REASON_SERVER_SHUTTING_DOWN);
 	loop_stop(registry->loop);
@@ -70,14 +74,6 @@ static bool is_timeout_over(const struct registry *registry)
 }
 
 /* --- clients ------------------------------------------------------------------------------ */
-
-/* drain_delay, but some time must be left to tell idle clients. */
-static usec_t delay(const struct settings *settings)
-{
-	const usec_t most = settings->shutdown_timeout / 2;
-
-	return most > 0 && settings->drain_delay > most ? most : settings->drain_delay;
-}
 
 /*
  * Time until the turn of the last idle client must have come, for a shutdown_timeout. A fifth is
@@ -146,7 +142,7 @@ static void begin_closing(struct daemon *daemon)
 
 void shutdown_begin_drain(struct daemon *daemon)
 {
-	const usec_t wait = delay(daemon->process.settings);
+	const usec_t wait = drain_delay_of(daemon->process.settings);
 
 	if (wait == 0) {
 		begin_closing(daemon);
@@ -163,7 +159,7 @@ static bool advance_drain(struct daemon *daemon)
 	const struct settings *settings = daemon->process.settings;
 
 	if (daemon->process.drain == DRAIN_DELAYED) {
-		if (elapsed(&daemon->registry) < delay(settings))
+		if (elapsed(&daemon->registry) < drain_delay_of(settings))
 			return false;
 		begin_closing(daemon);
 	}

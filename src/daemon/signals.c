@@ -17,7 +17,7 @@ static void on_hangup(struct daemon *daemon)
 {
 	log_write(LEVEL_LOG, "got SIGHUP, re-reading config");
 	systemd_reloading();
-	reload_run(daemon);
+	reload_run(daemon, NULL, 0);
 	systemd_ready();
 }
 

@@ -20,6 +20,7 @@ void stop_gracefully(struct daemon *daemon, enum shutdown_mode mode)
 	systemd_forget_sockets();
 	process->shutdown = mode;
 	process->shutdown_at = loop_now(&daemon->loop);
+	process->shutdown_clients = process->limits.clients - process->limits.consoles;
 	process->drain = DRAIN_NONE;
 	drain_end(&daemon->drain);
 	/* What is left after a takeover is not drained: other clients go on in the new process. */

@@ -266,12 +266,27 @@ void systemd_stopping(void)
 	notify("STOPPING=1");
 }
 
-void systemd_status(const char *text)
+static void send_status(const char *text)
 {
-	char state[600];
+	char state[1200];
 
 	snprintf(state, sizeof(state), "STATUS=%s", text);
 	notify(state);
+}
+
+/* systemd_progress() has set the status. */
+static bool shows_progress;
+
+void systemd_status(const char *text)
+{
+	if (!shows_progress)
+		send_status(text);
+}
+
+void systemd_progress(const char *text)
+{
+	shows_progress = text != NULL;
+	send_status(text ? text : "serving clients");
 }
 
 /* --- watchdog ----------------------------------------------------------------------------- */

@@ -137,6 +137,55 @@ def test_the_status_is_the_line_of_the_stats(new_pooler, manager):
         f"xact {number} μs, query {number} μs, wait {number} μs", text)
 
 
+def test_the_status_says_how_far_a_pause_is_in_place_of_the_stats(new_pooler, manager):
+    pooler = started(new_pooler, manager, {"pool_mode": "transaction", "stats_period": 1})
+    holder = pooler.client()
+    holder.query("BEGIN")
+    pooler.signal(signal.SIGUSR1)
+    assert re.match(
+        r"STATUS=PAUSE has waited \d s: 1 of 1 server is still in use, 1 in a transaction; ",
+        manager.wait("STATUS=PAUSE"))
+    seen = len(manager.received)
+    manager.wait("STATUS=PAUSE has waited [2-9] s")
+    assert not [each for each in manager.received[seen:] if "stats" in each]
+    holder.query("COMMIT")
+    assert manager.wait("complete") == "STATUS=PAUSE is complete: no server is in use"
+    assert manager.silent("STATUS", 1.5)
+    pooler.signal(signal.SIGUSR2)
+    assert manager.wait("STATUS") == "STATUS=serving clients"
+    manager.wait("STATUS=stats")
+
+
+def test_the_status_says_how_far_a_shutdown_is(new_pooler, manager):
+    pooler = started(
+        new_pooler, manager, {"pool_mode": "transaction", "shutdown_timeout": 1000})
+    clients = [pooler.client(), pooler.client()]
+    clients[0].query("BEGIN")
+    pooler.signal(signal.SIGTERM)
+    assert manager.wait("STOPPING") == "STOPPING=1"
+    clients[1].leave()
+    text = manager.wait("STATUS=.* 1 of 2 clients has left")
+    assert re.fullmatch(
+        r"STATUS=SHUTDOWN WAIT_FOR_CLIENTS has waited \d s: 1 of 2 clients has left, 1 remain, 1 in "
+        r"a transaction; idle clients are closed; the oldest transaction is open for \d s \(client "
+        r"\d+ of main/app at \S+, idle in transaction\); at most [19][0-9,]+ s more", text)
+    # What `journalctl -f` shows meanwhile.
+    pooler.wait_log("LOG SHUTDOWN WAIT_FOR_CLIENTS has waited")
+    clients[0].query("COMMIT")
+
+
+def test_the_status_says_what_a_reload_has_done(new_pooler, manager):
+    pooler = started(new_pooler, manager)
+    manager.wait("READY")
+    pooler.databases["extra"] = {}
+    pooler.write_config()
+    pooler.signal(signal.SIGHUP)
+    assert re.fullmatch(
+        r"STATUS=RELOAD: read 2 files with 2 databases and 6 users in \d+ ms, applied in \d+ ms; "
+        r"1 database added", manager.wait("STATUS"))
+    assert manager.wait("READY") == "READY=1"
+
+
 def test_the_watchdog_is_notified_by_a_loop_that_turns(new_pooler, manager):
     pooler = started(new_pooler, manager, WATCHDOG_USEC="1000000")
     for _ in range(3):

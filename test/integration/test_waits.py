@@ -3,6 +3,7 @@
 
 import contextlib
 import random
+import re
 import signal
 import threading
 import time
@@ -48,11 +49,11 @@ def test_a_waiting_pause_is_a_row_that_names_the_client_it_waits_for(pooler):
     (row,) = waits(pooler)
     assert (row["command"], row["database"], row["servers"]) == ("PAUSE", None, "2")
     assert row["id"] in {each["id"] for each in pooler.show("CLIENTS", database="pgbouncer")}
-    assert f"2 server connections, one of them used by client {identity} (main/app)" in row[
-        "waits_for"]
+    assert row["waits_for"].startswith("2 of 2 servers are still in use, 2 in a transaction; ")
+    assert f"(client {identity} of main/app at 127.0.0.1:" in row["waits_for"]
     other.query("COMMIT")
     wait_until(lambda: waits(pooler, servers="1"))
-    assert waits(pooler)[0]["waits_for"].startswith("1 server connection, used by client ")
+    assert waits(pooler)[0]["waits_for"].startswith("1 of 2 servers is still in use, 1 in a ")
     holder.query("COMMIT")
     assert console.result().tag == "PAUSE"
     assert waits(pooler) == []
@@ -89,6 +90,7 @@ def test_wait_close_is_a_row(pooler):
     wait_until(lambda: waits(pooler))
     (row,) = waits(pooler)
     assert (row["command"], row["database"], row["servers"]) == ("WAIT_CLOSE", "main", "1")
+    assert row["waits_for"].startswith("1 of 1 old server is not closed yet, 1 in a transaction; ")
     holder.query("COMMIT")
     assert console.result().tag == "WAIT_CLOSE"
 
@@ -116,7 +118,10 @@ def test_a_waiting_console_gets_a_notice_every_few_seconds(pooler):
     first = console.read_until("N")[-1]
     notice = wire.read_fields(first.body)
     assert (notice["S"], notice["C"]) == ("NOTICE", "00000")
-    assert notice["M"].startswith("PAUSE waits for 1 server connection, used by client ")
+    assert re.match(
+        r"PAUSE has waited 3 s: 1 of 1 server is still in use, 1 in a transaction; the oldest "
+        r"transaction is open for 3 s \(client \d+ of main/app at 127\.0\.0\.1:\d+, idle in "
+        r"transaction\)$", notice["M"])
     assert 2.5 < time.monotonic() - began < 10
     console.read_until("N")
     assert 5 < time.monotonic() - began < 20

@@ -8,12 +8,16 @@
 
 #include "model/registry.h"
 
+/* Room for the report of a reload. */
+enum { ACTION_REPORT_SIZE = 768 };
+
 struct actions {
 	/*
 	 * Load the configuration again. Returns false if that failed; the old configuration
-	 * then stays in force.
+	 * then stays in force. `report` gets what was done in words, if something has changed or
+	 * it has taken long, else "".
 	 */
-	bool (*reload)(struct registry *registry);
+	bool (*reload)(struct registry *registry, char *report, size_t size);
 	/*
 	 * Give a setting another value until the next reload. Returns true, without effect, for
 	 * a setting that cannot change at run time; false if the setting is unknown or the

@@ -28,6 +28,8 @@ struct console_session {
 	bool in_transaction; /* between a driver's BEGIN and COMMIT or ROLLBACK */
 	bool is_counted; /* its first command was counted as a query */
 	bool is_over; /* the process ends: no more commands */
+	/* It has asked for the shutdown in progress: when it got the last notice of it; 0: no. */
+	usec_t shutdown_notified;
 	bool has_ended; /* the client closed its side, but `input` is not processed yet */
 };
 
@@ -36,6 +38,15 @@ struct console_session {
  * instead. Returns false if the client was closed.
  */
 bool console_session_send(struct client_link *client, struct buffer *out);
+
+/* How often a notice says how far a command is. */
+#define CONSOLE_NOTICE_PERIOD (3 * USEC_PER_SEC)
+
+/*
+ * Send a notice while the client waits, or between two answers. May close the client. Nothing is
+ * added to the backlog of a client that does not read.
+ */
+void console_session_notify(struct client_link *client, const char *text);
 
 /* Append ReadyForQuery with the status of the client's transaction block. */
 void console_session_write_ready(const struct client_link *client, struct buffer *out);

@@ -12,7 +12,7 @@
 #define PGUSHER_ADMIN_CONSOLE_WAITS_H
 
 #include "model/registry.h"
-#include "session/work/control.h"
+#include "session/work/progress.h"
 
 enum wait_kind { WAIT_PAUSE, WAIT_SUSPEND, WAIT_CLOSE, WAIT_KINDS };
 
@@ -24,9 +24,6 @@ struct wait_view {
 	usec_t since;
 	unsigned servers; /* that it waits for */
 };
-
-/* Room for the text of waits_describe(). */
-enum { WAIT_TEXT_SIZE = 256 };
 
 /*
  * Add a wait for a command that is done but for the waiting. `database` may be NULL: all
@@ -64,13 +61,9 @@ void waits_drop(struct client_link *client);
 const struct console_wait *waits_next(
 	const struct registry *registry, const struct console_wait *after);
 
-/* What SHOW WAITS shows of a wait; `text` gets the description of what it waits for. */
+/* What SHOW WAITS shows of a wait; `text` gets the words of session/work/progress. */
 struct wait_view waits_view(const struct registry *registry, const struct console_wait *wait,
-	char text[WAIT_TEXT_SIZE]);
-
-/* `2 server connections, one of them used by client 12 (main/app) for 33 s`. */
-void waits_describe(const struct registry *registry, const struct busy_servers *census,
-	char text[WAIT_TEXT_SIZE]);
+	char text[PROGRESS_TEXT_SIZE]);
 
 /* Does a console wait with a command of this kind for this database (NULL: all databases)? */
 bool waits_has_kind(const struct registry *registry, enum wait_kind kind, const char *database);

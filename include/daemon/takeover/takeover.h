@@ -49,7 +49,7 @@ bool takeover_commit(struct takeover *takeover, char *why, size_t size);
 /*
  * After the commit, without any wait: start reading and writing on all adopted connections.
  */
-void takeover_resume(struct takeover *takeover);
+void takeover_resume(struct takeover *takeover, const struct registry *registry);
 
 /* Also closes descriptors that were not adopted. NULL is allowed. */
 void takeover_free(struct takeover *takeover);

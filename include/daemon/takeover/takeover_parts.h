@@ -23,6 +23,7 @@ typedef bool takeover_row_function(struct takeover *takeover, const struct frame
 
 struct takeover {
 	int socket;
+	usec_t began; /* by the clock, since nothing else runs meanwhile */
 	bool timed_out; /* the old process did not answer in time */
 	bool is_pgusher; /* the old process: items are records, else rows of SHOW FDS */
 	/* Takes a row of a SHOW, which is no item then; NULL: rows are items. */

@@ -56,6 +56,7 @@ enum inventory_tag {
 	INVENTORY_MANAGERS = 27, /* of a listener: enum inventory_managers */
 	INVENTORY_AUTO_SIZE = 29, /* of a pool: its size, if that is computed */
 	INVENTORY_PROCESS_ID = 30, /* as getpid() returns it */
+	INVENTORY_CLIENTS = 31, /* all that are logged in, whether they are written or not */
 	INVENTORY_CLIENT_LOGINS = 24, /* three numbers, as the totals of INVENTORY_STATS */
 };
 

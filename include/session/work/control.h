@@ -25,6 +25,7 @@ void control_close_unused(struct registry *registry);
  */
 struct busy_servers {
 	unsigned servers;
+	unsigned transactions; /* of these: in a transaction or a query */
 	const struct client_link *longest; /* valid in this turn; NULL: no client has one */
 	usec_t since; /* start of its transaction, else its last request */
 };

@@ -20,6 +20,12 @@ struct drain {
 	usec_t advanced; /* up to when clients were told */
 };
 
+/*
+ * Returns how long all goes on first: drain_delay, but at most half of shutdown_timeout, so that
+ * some time is left to tell idle clients.
+ */
+usec_t drain_delay_of(const struct settings *settings);
+
 /* Begin. Nothing happens if it has begun already. */
 void drain_begin(struct drain *drain, struct registry *registry);
 

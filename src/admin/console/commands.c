@@ -9,6 +9,7 @@
 
 #include "admin/console/actions.h"
 #include "admin/console/reply.h"
+#include "admin/console/shutdown_notices.h"
 #include "admin/console/waits.h"
 #include "admin/show/show_fakes.h"
 #include "admin/show/show_stream.h"
@@ -134,9 +135,14 @@ static enum command_end cmd_set(struct command_call *call)
 
 static enum command_end cmd_reload(struct command_call *call)
 {
+	char report[ACTION_REPORT_SIZE] = "";
+
 	announce(call, "RELOAD");
-	if (call->registry->process->actions->reload(call->registry))
+	if (call->registry->process->actions->reload(call->registry, report, sizeof(report))) {
+		if (report[0] != '\0')
+			reply_notice(call->out, report, NULL);
 		return done(call, "RELOAD");
+	}
 	reply_error_as(call->out, call->client, "F0000",
 		"RELOAD failed, see logs for additional details", NULL);
 	return COMMAND_DONE;
@@ -189,6 +195,7 @@ static enum command_end cmd_shutdown(struct command_call *call)
 	mode = find_mode(call->words->argument);
 	log_write(LEVEL_LOG, "SHUTDOWN %s command issued", modes[mode].word);
 	registry->process->actions->shutdown(registry, modes[mode].mode, false);
+	shutdown_notices_begin(call->client, call->out);
 	return done(call, "SHUTDOWN");
 }
 

@@ -6,6 +6,7 @@
 #include "admin/console/console_messages.h"
 #include "admin/console/console_session.h"
 #include "admin/console/console_welcome.h"
+#include "admin/console/shutdown_notices.h"
 #include "admin/console/waits.h"
 #include "session/link/close.h"
 #include "session/work/control.h"
@@ -202,4 +203,5 @@ void console_resume(struct registry *registry)
 void console_tick(struct registry *registry)
 {
 	waits_look(registry);
+	shutdown_notices_send(registry);
 }

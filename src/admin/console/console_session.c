@@ -5,6 +5,22 @@
 #include "session/link/close.h"
 #include "wire/writer.h"
 
+void console_session_notify(struct client_link *client, const char *text)
+{
+	struct stream *stream = &client->link.stream;
+	struct buffer out = {0};
+	bool lost;
+
+	if (stream_is_blocked(stream))
+		return;
+	reply_notice(&out, text, NULL);
+	lost = !out.failed &&
+		stream_send_bytes(stream, out.data, out.length) == STREAM_SENT_NOT;
+	buffer_free(&out);
+	if (lost)
+		client_close_for(client, REASON_UNEXPECTED_EOF);
+}
+
 void console_session_write_ready(const struct client_link *client, struct buffer *out)
 {
 	writer_ready(out, client->console->in_transaction ? READY_IN_TRANSACTION : READY_IDLE);

@@ -4,8 +4,6 @@
  * that a console waits for is a row with the id of that console; a pause or shutdown that was
  * started by a signal, or by a console that has closed, is a row without an id.
  */
-#include <stdio.h>
-
 #include "admin/console/waits.h"
 #include "admin/show/topic.h"
 
@@ -51,7 +49,7 @@ static void add_consoles(struct result *result, const struct registry *registry,
 	const struct console_wait *wait = NULL;
 
 	while ((wait = waits_next(registry, wait)) != NULL) {
-		char text[WAIT_TEXT_SIZE];
+		char text[PROGRESS_TEXT_SIZE];
 		const struct wait_view view = waits_view(registry, wait, text);
 
 		add(result,
@@ -67,11 +65,11 @@ static void add_pause(struct result *result, const struct registry *registry,
 {
 	const struct busy_servers census = control_count_busy(registry, database);
 	const char *name = database ? database->name : NULL;
-	char text[WAIT_TEXT_SIZE];
+	char text[PROGRESS_TEXT_SIZE];
 
 	if (census.servers == 0 || waits_has_kind(registry, WAIT_PAUSE, name))
 		return;
-	waits_describe(registry, &census, text);
+	progress_of_pause(registry, database, text);
 	add(result, &(struct row){"PAUSE", name, text, NULL, since, census.servers, 0},
 		loop_now(registry->loop));
 }
@@ -99,44 +97,26 @@ static unsigned count_servers(const struct registry *registry)
 	return count;
 }
 
-/* What a shutdown that waits for clients does meanwhile. */
-static void describe_drain(
-	const struct registry *registry, usec_t waited, char text[WAIT_TEXT_SIZE])
-{
-	const struct settings *settings = registry->process->settings;
-	const bool is_closing = registry->process->drain == DRAIN_CLOSING;
-	const long long left = (settings->shutdown_timeout - waited) / USEC_PER_SEC;
-
-	if (registry->process->drain == DRAIN_DELAYED)
-		snprintf(text, WAIT_TEXT_SIZE, "drain_delay, then the last client connection");
-	else if (is_closing && settings->shutdown_timeout > 0)
-		snprintf(text, WAIT_TEXT_SIZE,
-			"the last client connection, at most %lld s more; idle clients are closed",
-			left > 0 ? left : 0);
-	else
-		snprintf(text, WAIT_TEXT_SIZE, "the last client connection, this one included");
-}
-
 static void add_shutdown(struct result *result, const struct registry *registry, usec_t now)
 {
-	struct row row = {.since = registry->process->shutdown_at};
-	char text[WAIT_TEXT_SIZE];
+	char text[PROGRESS_TEXT_SIZE];
+	struct row row = {
+		.command = progress_shutdown_name(registry),
+		.text = text,
+		.since = registry->process->shutdown_at,
+	};
 
 	switch (registry->process->shutdown) {
 	case SHUTDOWN_NONE:
 		return;
 	case SHUTDOWN_WAIT_FOR_SERVERS:
-		row.command = "SHUTDOWN WAIT_FOR_SERVERS";
 		row.servers = count_servers(registry);
-		snprintf(text, sizeof(text), "the last server connection");
 		break;
 	case SHUTDOWN_WAIT_FOR_CLIENTS:
-		row.command = "SHUTDOWN WAIT_FOR_CLIENTS";
 		row.clients = registry->process->limits.clients;
-		describe_drain(registry, now - row.since, text);
 		break;
 	}
-	row.text = text;
+	progress_of_shutdown(registry, text);
 	add(result, &row, now);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "admin/console/waits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +14,6 @@
 /* Most waits of one client. A client needs one at a time. */
 enum { WAITS_OF_A_CLIENT = 16, DATABASE_NAME_SIZE = 64 };
 
-/* How often a notice reports what a command waits for. */
-#define NOTICE_PERIOD (3 * USEC_PER_SEC)
-
 struct console_wait {
 	LIST_ENTRY(console_wait) entry;
 	struct client_link *client;
@@ -27,6 +23,7 @@ struct console_wait {
 	wait_answered *answered; /* NULL: no callback, and the answer ends with ReadyForQuery */
 	bool is_delayed; /* another answer is being sent to the client */
 	bool canceled; /* by a cancel request */
+	unsigned all; /* how many servers it waited for at first */
 	usec_t since, notified; /* when it began, and when the last notice was sent */
 };
 
@@ -41,6 +38,9 @@ struct wait_rules {
 	/* The servers that it waits for. */
 	struct busy_servers (*count)(
 		const struct registry *registry, const struct database *database);
+	/* How far it is, in words; `all`: how many servers it waited for at first. */
+	void (*describe)(const struct registry *registry, const struct database *database,
+		unsigned all, char out[PROGRESS_TEXT_SIZE]);
 };
 
 static bool pause_holds(const struct registry *registry, const struct database *database)
@@ -65,12 +65,20 @@ static bool is_retired(const struct registry *registry, const struct database *d
 	return !control_is_reconnecting(registry, database);
 }
 
+static void describe_pause(const struct registry *registry, const struct database *database,
+	unsigned all, char out[PROGRESS_TEXT_SIZE])
+{
+	(void)all;
+	progress_of_pause(registry, database, out);
+}
+
 static const struct wait_rules rules[WAIT_KINDS] = {
 	[WAIT_PAUSE] = {"PAUSE", "PAUSE was ended by RESUME", pause_holds,
-		control_pause_is_done, control_count_busy},
+		control_pause_is_done, control_count_busy, describe_pause},
 	[WAIT_SUSPEND] = {"SUSPEND", "SUSPEND was ended by RESUME", suspend_holds, is_suspended,
-		control_count_busy},
-	[WAIT_CLOSE] = {"WAIT_CLOSE", NULL, NULL, is_retired, control_count_retired},
+		control_count_busy, describe_pause},
+	[WAIT_CLOSE] = {"WAIT_CLOSE", NULL, NULL, is_retired, control_count_retired,
+		progress_of_reconnect},
 };
 
 /* --- the list ----------------------------------------------------------------------------- */
@@ -94,6 +102,7 @@ bool waits_add(struct client_link *client, enum wait_kind kind, const struct dat
 	wait->kind = kind;
 	wait->for_database = database != NULL;
 	wait->since = wait->notified = loop_now(registry->loop);
+	wait->all = rules[kind].count(registry, database).servers;
 	if (database)
 		text_copy(wait->database, sizeof(wait->database), database->name);
 	if (last)
@@ -230,55 +239,33 @@ static bool end_one(struct registry *registry)
 
 /* --- notices and SHOW WAITS --------------------------------------------------------------- */
 
-void waits_describe(const struct registry *registry, const struct busy_servers *census,
-	char text[WAIT_TEXT_SIZE])
-{
-	const struct client_link *longest = census->longest;
-	const usec_t now = loop_now(registry->loop);
-	const int length = snprintf(text, WAIT_TEXT_SIZE, "%u server connection%s",
-		census->servers, census->servers == 1 ? "" : "s");
-
-	if (longest)
-		snprintf(text + length, WAIT_TEXT_SIZE - (size_t)length,
-			", %s by client %u (%s/%s) for %llu s",
-			census->servers == 1 ? "used" : "one of them used",
-			link_number(&longest->link), link_database_name(&longest->link),
-			link_user_name(&longest->link),
-			(unsigned long long)((now - census->since) / USEC_PER_SEC));
-}
-
 struct wait_view waits_view(const struct registry *registry, const struct console_wait *wait,
-	char text[WAIT_TEXT_SIZE])
+	char text[PROGRESS_TEXT_SIZE])
 {
-	const struct busy_servers census =
-		rules[wait->kind].count(registry, database_of(registry, wait));
+	const struct wait_rules *rule = &rules[wait->kind];
+	const struct database *database = database_of(registry, wait);
 
-	waits_describe(registry, &census, text);
+	rule->describe(registry, database, wait->all, text);
 	return (struct wait_view){
 		.command = rules[wait->kind].command,
 		.database = wait->for_database ? wait->database : NULL,
 		.client = wait->client,
 		.since = wait->since,
-		.servers = census.servers,
+		.servers = rule->count(registry, database).servers,
 	};
 }
 
 static void notify(struct registry *registry, struct console_wait *wait)
 {
-	char text[WAIT_TEXT_SIZE], notice[WAIT_TEXT_SIZE + 64];
-	const struct wait_view view = waits_view(registry, wait, text);
-	struct client_link *client = wait->client;
-	struct buffer out = {0};
-	bool lost;
+	struct progress progress;
+	char notice[PROGRESS_LINE_SIZE];
+	const struct wait_view view = waits_view(registry, wait, progress.text);
 
-	snprintf(notice, sizeof(notice), "%s waits for %s", view.command, text);
-	reply_notice(&out, notice, NULL);
-	lost = !out.failed &&
-		stream_send_bytes(&client->link.stream, out.data, out.length) ==
-			STREAM_SENT_NOT;
-	buffer_free(&out);
-	if (lost)
-		client_close_for(client, REASON_UNEXPECTED_EOF);
+	progress.command = view.command;
+	progress.database = view.database;
+	progress.since = view.since;
+	progress_line(&progress, loop_now(registry->loop), notice);
+	console_session_notify(wait->client, notice);
 }
 
 /* Send the first notice that is due. Returns false if there is none. */
@@ -290,7 +277,7 @@ static bool notify_one(struct registry *registry)
 	LIST_FOREACH(wait, &registry->process->console_waits, entry)
 	{
 		/* The process of a takeover expects the tag of SUSPEND and nothing else. */
-		if (now - wait->notified < NOTICE_PERIOD || wait->kind == WAIT_SUSPEND)
+		if (now - wait->notified < CONSOLE_NOTICE_PERIOD || wait->kind == WAIT_SUSPEND)
 			continue;
 		wait->notified = now;
 		/* Do not add notices to the backlog of a client that does not read. */

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/systemd.h"
 #include "daemon/takeover/fds_row.h"
 #include "daemon/takeover/takeover_parts.h"
 #include "session/takeover/adoption_statements.h"
 #include "session/takeover/inventory.h"
+#include "session/work/progress.h"
 
 struct takeover *takeover_begin(const struct settings *settings, char *why, size_t size)
 {
@@ -22,6 +24,7 @@ struct takeover *takeover_begin(const struct settings *settings, char *why, size
 		return NULL;
 	}
 	takeover->socket = -1;
+	takeover->began = clock_monotonic();
 	takeover->why = why;
 	takeover->why_size = size;
 	buffer_init_secret(&takeover->input);
@@ -190,10 +193,15 @@ bool takeover_commit(struct takeover *takeover, char *why, size_t size)
 	return good;
 }
 
-void takeover_resume(struct takeover *takeover)
+void takeover_resume(struct takeover *takeover, const struct registry *registry)
 {
+	char line[PROGRESS_LINE_SIZE];
+
 	adoption_activate(takeover->adoption);
 	log_write(LEVEL_LOG, "old process killed, resuming work");
+	progress_of_takeover(registry, clock_monotonic() - takeover->began, line);
+	log_write(LEVEL_LOG, "%s", line);
+	systemd_status(line);
 }
 
 static void close_descriptors(struct buffer *descriptors)

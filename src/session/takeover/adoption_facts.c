@@ -41,7 +41,7 @@ struct facts {
 	const char *name, *user, *secret, *role;
 	struct tagged_span client_key, welcome, head, stats, logins, counts;
 	uint64_t last_id, last_statement, paused, disabled, is_password, newer_age, older_age,
-		lifetime_age, peer_id, process_id, watchdog, auto_size;
+		lifetime_age, peer_id, process_id, watchdog, auto_size, clients;
 };
 
 static bool read_facts(struct reader *reader, struct facts *out)
@@ -63,6 +63,9 @@ static bool read_facts(struct reader *reader, struct facts *out)
 			break;
 		case INVENTORY_PROCESS_ID:
 			out->process_id = tagged_to_number(&field);
+			break;
+		case INVENTORY_CLIENTS:
+			out->clients = tagged_to_number(&field);
 			break;
 		case INVENTORY_WATCHDOG:
 			out->watchdog = tagged_to_number(&field);
@@ -138,6 +141,8 @@ static void adopt_process(struct registry *registry, const struct facts *facts)
 		registry->process->watchdog = (usec_t)facts->watchdog;
 	if (facts->process_id <= INT_MAX)
 		registry->process->old_process = (pid_t)facts->process_id;
+	if (facts->clients <= UINT_MAX)
+		registry->process->old_clients = (unsigned)facts->clients;
 	if (facts->last_id > registry->process->last_id)
 		registry->process->last_id = facts->last_id;
 	if (facts->last_statement > registry->statements.last_id)

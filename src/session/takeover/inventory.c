@@ -105,6 +105,8 @@ static void write_process(struct inventory *inventory)
 	if (registry->process->settings->peer_id == 0)
 		tagged_number(out, INVENTORY_PEER_ID, process_peer_id(registry->process));
 	tagged_number(out, INVENTORY_PROCESS_ID, (uint64_t)getpid());
+	tagged_number(out, INVENTORY_CLIENTS,
+		registry->process->limits.admitted - registry->process->limits.consoles);
 	tagged_number(out, INVENTORY_WATCHDOG, (uint64_t)registry->process->watchdog);
 	tagged_number(out, INVENTORY_PAUSED, registry->process->operation == OPERATION_PAUSED);
 	tagged_number(

@@ -21,6 +21,23 @@ static bool is_selected(const struct pool *pool, const struct database *database
 	return !pool->database->console && (!database || pool->database == database);
 }
 
+/*
+ * The next of the pools that a command for this database (NULL: all) includes; after NULL the
+ * first one. Returns NULL after the last one.
+ */
+static const struct pool *next_pool(const struct registry *registry,
+	const struct database *database, const struct pool *pool)
+{
+	if (database && database->console)
+		return NULL;
+	if (database)
+		return pool ? TAILQ_NEXT(pool, in_database) : TAILQ_FIRST(&database->pools);
+	do
+		pool = pool ? TAILQ_NEXT(pool, in_registry) : TAILQ_FIRST(&registry->pools);
+	while (pool && pool->database->console);
+	return pool;
+}
+
 static void close_clients(struct link_list *list, enum reason reason)
 {
 	struct link *link;
@@ -52,8 +69,20 @@ void control_close_unused(struct registry *registry)
 	}
 }
 
+static unsigned count_connected(
+	const struct registry *registry, const struct database *database)
+{
+	const struct pool *pool = NULL;
+	unsigned count = 0;
+
+	while ((pool = next_pool(registry, database, pool)) != NULL)
+		count += pool_connected_servers(pool);
+	return count;
+}
+
 static void pause_database(struct registry *registry, struct database *database)
 {
+	database->paused_servers = count_connected(registry, database);
 	database->paused = true;
 	database->paused_at = loop_now(registry->loop);
 }
@@ -61,6 +90,8 @@ static void pause_database(struct registry *registry, struct database *database)
 static void set_operation(struct registry *registry, enum operation operation)
 {
 	registry->process->operation = operation;
+	registry->process->operation_servers =
+		operation == OPERATION_PAUSED ? count_connected(registry, NULL) : 0;
 	registry->process->operation_at = loop_now(registry->loop);
 }
 
@@ -86,6 +117,7 @@ static void count_server(struct busy_servers *busy, const struct server_link *se
 	busy->servers++;
 	if (!peer)
 		return;
+	busy->transactions += server->transaction_status != 'I';
 	since = client->transaction_start ? client->transaction_start : peer->request_time;
 	if (!busy->longest || since < busy->since) {
 		busy->longest = client;
@@ -100,11 +132,11 @@ static struct busy_servers count_servers(const struct registry *registry,
 	const struct database *database, unsigned lists, bool only_retired)
 {
 	struct busy_servers busy = {0};
-	const struct pool *pool;
+	const struct pool *pool = NULL;
 	struct link *link;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		for (unsigned i = 0; i < SERVER_LISTS && is_selected(pool, database); i++) {
+	while ((pool = next_pool(registry, database, pool)) != NULL) {
+		for (unsigned i = 0; i < SERVER_LISTS; i++) {
 			TAILQ_FOREACH (link, &pool->servers[i], place) {
 				if ((lists & 1u << i) &&
 					(!only_retired || server_of(link)->close_needed))
@@ -129,10 +161,10 @@ struct busy_servers control_count_retired(
 
 bool control_pause_is_done(const struct registry *registry, const struct database *database)
 {
-	const struct pool *pool;
+	const struct pool *pool = NULL;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		for (unsigned i = 0; i < SERVER_LISTS && is_selected(pool, database); i++) {
+	while ((pool = next_pool(registry, database, pool)) != NULL) {
+		for (unsigned i = 0; i < SERVER_LISTS; i++) {
 			if ((in_use & 1u << i) && pool->server_count[i] > 0)
 				return false;
 		}

@@ -45,6 +45,13 @@ void drain_server_answered(struct server_link *server)
 		close_if_at_rest(client);
 }
 
+usec_t drain_delay_of(const struct settings *settings)
+{
+	const usec_t most = settings->shutdown_timeout / 2;
+
+	return most > 0 && settings->drain_delay > most ? most : settings->drain_delay;
+}
+
 /* --- all of them -------------------------------------------------------------------------- */
 
 void drain_begin(struct drain *drain, struct registry *registry)

@@ -217,6 +217,18 @@ static void test_escaping_never_writes_past_the_end(void **state)
 	}
 }
 
+static void test_digits_are_grouped_by_three(void **state)
+{
+	char out[TEXT_GROUPED_SIZE];
+
+	(void)state;
+	assert_string_equal(text_grouped(0, out), "0");
+	assert_string_equal(text_grouped(999, out), "999");
+	assert_string_equal(text_grouped(1000, out), "1,000");
+	assert_string_equal(text_grouped(1234567, out), "1,234,567");
+	assert_string_equal(text_grouped(UINT64_MAX, out), "18,446,744,073,709,551,615");
+}
+
 static void test_hex_is_lower_case(void **state)
 {
 	char out[17];
@@ -298,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_list_matches_whole_names_only),
 		cmocka_unit_test(test_escaped_text_has_no_control_bytes),
 		cmocka_unit_test(test_escaping_never_writes_past_the_end),
+		cmocka_unit_test(test_digits_are_grouped_by_three),
 		cmocka_unit_test(test_hex_is_lower_case),
 		cmocka_unit_test(test_utf8_characters_have_their_length),
 		cmocka_unit_test(test_bytes_above_0x7f_are_not_ascii),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Entries of [databases]: the meaning of their keys, and the reports of mistakes. */
 #include "config/database_config.h"
+#include "config/entry.h"
 #include "support/files/config_files.h"
 
 static const struct ini_place place = {.file = "f.ini", .line = 7};
@@ -366,6 +367,29 @@ static void test_changes_of_the_target_are_detected(void **state)
 	database_config_free(before);
 }
 
+static void test_changes_of_any_key_are_detected(void **state)
+{
+	static const char *const others[] = {"host=i", "host=h port=7", "host=h pool_size=9",
+		"host=h pool_mode=session", "host=h timezone=UTC", "host=h password=p",
+		"host=h query_wait_timeout=3", "host=h session_state=ignore",
+		"host=h load_balance_hosts=disable", "host=h max_standby_lag=3s",
+		"host=h target_session_attrs=primary", "host=h max_db_connections=3",
+		"host=h query_wait_timeout_action=error"};
+	struct database_config *before = parse_good("app", "host=h");
+	struct database_config *same = parse_good("app", "host=h");
+
+	(void)state;
+	assert_true(entry_same(database_config_grammar(), before, same));
+	for (size_t i = 0; i < COUNT(others); i++) {
+		struct database_config *after = parse_good("app", others[i]);
+
+		assert_false(entry_same(database_config_grammar(), before, after));
+		database_config_free(after);
+	}
+	database_config_free(before);
+	database_config_free(same);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_template_makes_automatic_databases),
 		cmocka_unit_test(test_mistakes_in_a_template_are_warnings),
 		cmocka_unit_test(test_changes_of_the_target_are_detected),
+		cmocka_unit_test(test_changes_of_any_key_are_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

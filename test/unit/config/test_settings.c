@@ -307,6 +307,22 @@ static void test_differences_are_found_by_group(void **state)
 	}
 }
 
+static void test_differences_are_listed_by_name(void **state)
+{
+	struct settings changed;
+	size_t at = 0;
+
+	assert_true(settings_copy(&changed, *state));
+	assert_null(settings_next_difference(*state, &changed, &at));
+	assert_true(set(&changed, "verbose", "2"));
+	assert_true(set(&changed, "auth_query", "SELECT 1"));
+	at = 0;
+	assert_string_equal(settings_next_difference(*state, &changed, &at), "auth_query");
+	assert_string_equal(settings_next_difference(*state, &changed, &at), "verbose");
+	assert_null(settings_next_difference(*state, &changed, &at));
+	settings_free(&changed);
+}
+
 static void test_misspelt_names_get_the_nearest_name(void **state)
 {
 	(void)state;
@@ -512,6 +528,7 @@ int main(void)
 		WITH_DEFAULTS(test_copy_has_its_own_texts),
 		cmocka_unit_test(test_every_setting_about_tls_is_in_a_tls_group),
 		WITH_DEFAULTS(test_differences_are_found_by_group),
+		WITH_DEFAULTS(test_differences_are_listed_by_name),
 		cmocka_unit_test(test_misspelt_names_get_the_nearest_name),
 		WITH_DEFAULTS(test_sample_file_has_every_setting_with_its_default),
 		cmocka_unit_test(test_sample_file_names_every_key_and_method),
