@@ -92,7 +92,7 @@ def overloaded(request, new_pooler):
         pooler.spawn(program=PGBOUNCER)
         pooler.wait_up()
     overload(pooler)
-    wait_until(lambda: pooler.pool()["cl_waiting"] > CLIENTS - 2 * SIZE)
+    wait_until(lambda: pooler.pool()["sv_active"] == SIZE and pooler.pool()["cl_waiting"] > CLIENTS // 2)
     yield pooler
     if request.param == "pgbouncer":
         pooler.process.kill()
