@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who holds what: the servers of SHOW SERVERS, each with its client of SHOW CLIENTS, which the
+ * Which client holds which server: those of SHOW SERVERS, each with its client of SHOW CLIENTS, which the
  * columns `link` and `ptr` join.
  *
  * The two answers are not from the same moment: a pair counts only if each of both names the other.

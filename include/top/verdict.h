@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One sentence on what holds the clients up: what the pool with the longest wait tells, and who
- * holds its servers. Beside it the most severe advice of a pooler that has SHOW ADVICE.
+ * One sentence on what holds the clients up: what the pool with the longest wait tells, and which
+ * client holds its servers. Beside it the most severe advice of a pooler that has SHOW ADVICE.
  */
 #ifndef PGUSHER_TOP_VERDICT_H
 #define PGUSHER_TOP_VERDICT_H
@@ -27,7 +27,7 @@ void verdict_write(struct verdict *verdict, const struct feed *feed, const struc
 void verdict_take_advice(struct verdict *verdict, const struct feed *feed);
 
 /*
- * The SHOWs that would tell more: those that say who holds the servers, while clients wait and the
+ * The SHOWs that would tell more: those that say which clients hold the servers, while clients wait and the
  * answers are short.
  */
 unsigned verdict_topics(const struct feed *feed);

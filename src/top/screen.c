@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "top/screen.h"
 
-/* Without macros named like functions of everybody's. */
+/* Without macros, which have common names. */
 #define NCURSES_NOMACROS 1
 #include <curses.h>
 #include <stdio.h>

@@ -122,7 +122,7 @@ static void fill_servers(struct sheet *sheet, const struct view_source *source)
 const struct view view_servers = {
 	.key = 's',
 	.name = "servers",
-	.help = "who holds the servers, and since when; PID is that of the PostgreSQL process",
+	.help = "which clients hold the servers, and since when; PID is that of the PostgreSQL process",
 	.topics = TOPIC_BIT(TOPIC_SERVERS) | TOPIC_BIT(TOPIC_CLIENTS) | TOPIC_BIT(TOPIC_PINS),
 	.main = TOPIC_SERVERS,
 	.columns = server_columns,

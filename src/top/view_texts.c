@@ -43,7 +43,7 @@ static const char *cell(const struct table *table, size_t row, const char *colum
 	return text ? text : "";
 }
 
-/* Whom it concerns, since when, and what to change: above the sentence. */
+/* The pool, since when, and the setting to change: above the sentence. */
 static void add_head(struct sheet *sheet, const struct table *advice, size_t row, size_t width)
 {
 	const char *severity = cell(advice, row, "severity"),

@@ -92,7 +92,7 @@ def overloaded(request, new_pooler):
         pooler.spawn(program=PGBOUNCER)
         pooler.wait_up()
     overload(pooler)
-    wait_until(lambda: pooler.pool()["cl_waiting"] > CLIENTS - 2 * SIZE)
+    wait_until(lambda: pooler.pool()["sv_active"] == SIZE and pooler.pool()["cl_waiting"] > CLIENTS // 2)
     yield pooler
     if request.param == "pgbouncer":
         pooler.process.kill()
@@ -102,7 +102,7 @@ def overloaded(request, new_pooler):
 def test_overload_is_named_with_its_cause(overloaded, new_terminal):
     terminal = new_terminal(width=110).start(*at(overloaded))
     screen = terminal.wait("idle in its transaction")
-    # Whose fault, who, and what to change.
+    # The cause, the client and the setting to change.
     assert re.search(r"main/app: \d+ clients wait, the longest \d+\.\d s: ", screen)
     assert f"all {SIZE} servers are in use (pool_size {SIZE})" in screen
     assert '"nightly-batch" (127.0.0.1)' in screen and "[idle_transaction_timeout]" in screen
