@@ -6,8 +6,9 @@ bool sampling_take(struct sampling *sampling, unsigned most, usec_t now)
 	if (sampling->began == 0)
 		sampling->began = now;
 	sampling->most = most;
-	if (most > 0 && (sampling->taken >= most ||
-				(sampling->stride > 1 && sampling->seen % sampling->stride != 0))) {
+	if (most > 0 &&
+		(sampling->taken >= most ||
+			(sampling->stride > 1 && sampling->seen % sampling->stride != 0))) {
 		sampling->seen++;
 		return false;
 	}

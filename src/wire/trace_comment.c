@@ -69,7 +69,8 @@ static size_t decode(const char *text, size_t length, char *out, size_t size)
 		if (used == size)
 			return SIZE_MAX;
 		if (byte == '%') {
-			if (length - i < 3 || digit_of(text[i + 1]) < 0 || digit_of(text[i + 2]) < 0)
+			if (length - i < 3 || digit_of(text[i + 1]) < 0 ||
+				digit_of(text[i + 2]) < 0)
 				return SIZE_MAX;
 			byte = digit_of(text[i + 1]) << 4 | digit_of(text[i + 2]);
 			i += 2;
