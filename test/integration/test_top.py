@@ -494,6 +494,8 @@ def test_password_is_asked_for(new_pooler, new_terminal):
     terminal.press("q")
     terminal.wait_prompt()
     # A wrong one is not tried twice.
+    terminal.type("clear")
+    terminal.wait_gone("Password:")
     terminal.start(*at(pooler))
     terminal.wait("Password:")
     terminal.press("x", "Enter")
