@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which client holds which server: those of SHOW SERVERS, each with its client of SHOW CLIENTS, which the
- * columns `link` and `ptr` join.
+ * Which client holds which server: those of SHOW SERVERS, each with its client of SHOW CLIENTS, which
+ * the columns `link` and `ptr` join.
  *
  * The two answers are not from the same moment: a pair counts only if each of both names the other.
  * A query cannot have run for longer than its client's `wait`, which counts the queue too, nor than

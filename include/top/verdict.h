@@ -27,8 +27,8 @@ void verdict_write(struct verdict *verdict, const struct feed *feed, const struc
 void verdict_take_advice(struct verdict *verdict, const struct feed *feed);
 
 /*
- * The SHOWs that would tell more: those that say which clients hold the servers, while clients wait and the
- * answers are short.
+ * The SHOWs that would tell more: those that say which clients hold the servers, while clients wait
+ * and the answers are short.
  */
 unsigned verdict_topics(const struct feed *feed);
 

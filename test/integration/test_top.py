@@ -115,8 +115,9 @@ def test_overload_is_named_with_its_cause(overloaded, new_terminal):
     assert "idle in transaction" in terminal.lines()[title + 1]
     assert sum("query runs" in line for line in lines) >= SIZE - 2
     terminal.press("w")
-    screen = terminal.wait("[w waits]").split("[w waits]")[1]
-    assert "nightly-batch" not in screen and screen.count("waiting") > 10
+    terminal.wait("[w waits]")
+    wait_until(lambda: terminal.screen().split("[w waits]")[1].count("waiting") > 5)
+    assert "nightly-batch" not in terminal.screen().split("[w waits]")[1]
     terminal.press("q")
     assert terminal.status() == "0"
 
@@ -493,6 +494,8 @@ def test_password_is_asked_for(new_pooler, new_terminal):
     terminal.press("q")
     terminal.wait_prompt()
     # A wrong one is not tried twice.
+    terminal.type("clear")
+    terminal.wait_gone("Password:")
     terminal.start(*at(pooler))
     terminal.wait("Password:")
     terminal.press("x", "Enter")

@@ -99,7 +99,7 @@ class Terminal:
         self.wait_prompt()
         self.type("echo status=$?.")
         return wait_until(
-            lambda: re.search(r"status=(\d+)\.", self.screen()), 5, "the exit status"
+            lambda: re.search(r"status=(\d+)\.", self.screen()), 15, "the exit status"
         ).group(1)
 
     def processes(self):
