@@ -176,7 +176,7 @@ static enum advice_kind kind_of(const struct advice *finding)
 							     : ADVICE_POOL_SESSION;
 	}
 	if (figures[CORES] > 0 &&
-		(figures[AT_HOST] >= figures[CORES] * 1000 ||
+		(figures[AT_HOST] >= figures[CORES] * SIZING_PER_CORE * 1000 ||
 			figures[BETTER_SIZE] <= figures[SIZE]))
 		return ADVICE_POOL_BUSY;
 	return ADVICE_POOL_FULL;

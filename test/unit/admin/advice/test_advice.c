@@ -164,6 +164,22 @@ static void test_full_pool_of_a_host_with_room(void **state)
 	assert_nothing();
 }
 
+static void test_larger_size_is_bounded_by_the_cores(void **state)
+{
+	(void)state;
+	advisor_stop(&fake_registry);
+	fake_end(state);
+	fake_start("[databases]\ndb = host=/tmp host_cores=1\n[pgbouncer]\n"
+		   "pool_mode = transaction\nquery_wait_timeout = 0\ndefault_pool_size = 3\n");
+	pool = fake_pool("db", "alice");
+	assert_true(advisor_start(&fake_registry));
+	for (unsigned i = 0; i < 3; i++)
+		fake_server(pool);
+	ask(8);
+	pass(32);
+	assert_says(find("pool_full"), "Raise pool_size from 3 to 4.");
+}
+
 static void test_pool_of_a_host_that_is_busy(void **state)
 {
 	const struct advice *advice;
@@ -436,6 +452,11 @@ static void test_idle_transaction_behind_an_idle_session(void **state)
 	ask(1);
 	send_letters(second, "C>");
 	pass(62);
+	assert_advice("idle_transaction");
+	/* The client that has had its server longest begins a transaction now. */
+	send_letters(idle, "Q");
+	send_letters(first, "C>");
+	pass(5);
 	assert_advice("idle_transaction");
 }
 
@@ -810,6 +831,7 @@ static void test_certificate_that_ends(void **state)
 		enum advice_severity severity;
 	} cases[] = {
 		{15 * 86400, NULL, ADVICE_INFO},
+		{13 * 86400 + 60, " ends in 13 days: ", ADVICE_WARNING},
 		{9 * 86400 + 3600,
 			"The certificate towards servers (/etc/s.crt) ends in 9 days: ",
 			ADVICE_WARNING},
@@ -933,6 +955,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(full_pool_of_a_host_with_room),
+		TEST(larger_size_is_bounded_by_the_cores),
 		TEST(pool_of_a_host_that_is_busy),
 		TEST(pool_of_a_host_of_unknown_cores_is_told_so),
 		TEST(pool_held_by_idle_transactions),
