@@ -42,6 +42,7 @@ pytestmark = pytest.mark.skipif(
 def keep(name, text):
     """Write what was seen to the folder of PGUSHER_TEST_OVERLOAD_KEEP."""
     if KEEP:
+        os.makedirs(KEEP, exist_ok=True)
         with open(os.path.join(KEEP, name), "w") as file:
             file.write(text)
 
@@ -71,7 +72,7 @@ def scene(clock):
         pair = group.settle()
         port = free_port()
         pooler = Pooler(
-            {**overload.SETTINGS, "metrics_port": port, "page_details": 1},
+            {**overload.SETTINGS, "log_min_duration": f"{SPEED}s", "metrics_port": port, "page_details": 1},
             databases=overload.databases(*pair))
         pooler.metrics = port
         scene = overload.Overload(pooler, pair)
@@ -152,12 +153,13 @@ def test_the_metrics_have_the_advice(scene):
 # Slow queries
 
 
-def test_the_slow_log_says_that_the_queue_is_slow(scene):
+def test_the_slow_log_says_that_the_queue_is_slow_and_which_setting_to_change(scene):
     lines = scene.pooler.wait_log("slow query: total=.*cause=queue", timeout=20)
     keep("slow-log.txt", "\n".join(lines[-20:]) + "\n")
     fields = dict(re.findall(r"(\w+)=([0-9.]+)ms", lines[-1]))
     assert float(fields["queue"]) > 0.9 * float(fields["total"])
     assert 'application="storefront"' in lines[-1]
+    assert any(" setting=pool_size " in line for line in lines)
     if IN_FULL:
         # A bounded number a second, and how many there are besides.
         assert scene.pooler.lines(r"slow query: \d+ more in the last second, .* log_slow_rate = 1$")
@@ -165,6 +167,9 @@ def test_the_slow_log_says_that_the_queue_is_slow(scene):
     keep("show-slow.txt", "\n".join(json.dumps(row) for row in rows[:20]) + "\n")
     assert {row["cause"] for row in rows if row["text"] == "BEGIN;"} == {"queue"}
     assert {row["application_name"] for row in rows} == {"storefront"}
+    # A server that is between two queries of a transaction at that moment counts as idle.
+    settings = [row["setting"] for row in rows if row["text"] == "BEGIN;"]
+    assert settings.count("pool_size") > len(settings) / 2, settings
 
 
 # The page

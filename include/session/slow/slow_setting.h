@@ -7,13 +7,11 @@
 #define PGUSHER_SESSION_SLOW_SLOW_SETTING_H
 
 #include "model/pool.h"
-#include "model/statistics/slow_log.h"
 
 /*
- * Returns the setting to look at for a query of the pool with this cause; NULL if none is: the time
- * went to the statement or the client, or the pool waits for a login. Walks the active servers of the
- * pool if the cause is the queue.
+ * Returns the setting to look at for a query that has waited so long for a server of the pool; NULL if
+ * none is: the pool is paused, or waits for a login. Walks the active servers of the pool.
  */
-const char *slow_setting(const struct pool *pool, enum slow_cause cause);
+const char *slow_setting(const struct pool *pool, usec_t waited);
 
 #endif

@@ -231,7 +231,9 @@ void slow_report(const struct client_link *client, const struct watched_query *q
 	slow->at = clock_wall();
 	slow->total = end - query->started;
 	share_time(slow, query);
-	slow->setting = slow_setting(client->link.pool, slow->cause);
+	slow->setting = slow->cause == SLOW_QUEUE
+		? slow_setting(client->link.pool, slow->parts[SLOW_QUEUE])
+		: NULL;
 	name_parties(slow, client);
 	slow->rows = query->rows;
 	slow->sent = query->sent;

@@ -19,30 +19,40 @@ static const char *full_cap(const struct pool *pool)
 	return NULL;
 }
 
-/* Returns what keeps the servers of a full pool, or its size if most of them run queries. */
-static const char *of_full_pool(const struct pool *pool)
+/* An idle server is one that could have served the client for at least half of its wait. */
+static unsigned count_idle(const struct pool *pool, usec_t waited)
 {
-	unsigned active = 0, idle = 0;
+	const usec_t now = loop_now(pool->registry->loop);
+	unsigned idle = 0;
 	struct link *link;
+
+	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
+		idle += pool_server_idles_in_transaction(server_of(link)) &&
+			2 * (now - link->request_time) >= waited;
+	}
+	return idle;
+}
+
+/* Returns what keeps the servers of a full pool, or its size if most of them run queries. */
+static const char *of_full_pool(const struct pool *pool, usec_t waited)
+{
+	const unsigned servers = pool_servers(pool);
 
 	if (pool->mode == POOL_MODE_SESSION)
 		return "pool_mode";
-	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
-		active++;
-		idle += pool_server_idles_in_transaction(server_of(link));
-	}
-	if (active > 0 && 2 * pool->pinned >= active)
+	if (2 * pool->pinned >= servers)
 		return "pin_causes";
-	return active > 0 && 2 * idle >= active ? "idle_transaction_timeout" : "pool_size";
+	return 2 * count_idle(pool, waited) >= servers ? "idle_transaction_timeout"
+						       : "pool_size";
 }
 
-const char *slow_setting(const struct pool *pool, enum slow_cause cause)
+const char *slow_setting(const struct pool *pool, usec_t waited)
 {
 	const int size = pool_size(pool);
 
-	if (cause != SLOW_QUEUE || pool_is_paused(pool) || pool->failing)
+	if (pool_is_paused(pool) || pool->failing)
 		return NULL;
 	if (size > 0 && pool_servers(pool) >= (unsigned)size)
-		return of_full_pool(pool);
+		return of_full_pool(pool, waited);
 	return full_cap(pool);
 }

@@ -30,7 +30,6 @@ SETTINGS = {
     "max_prepared_statements": KEPT_STATEMENTS,
     # No client leaves by itself, or the overload would end.
     "query_wait_timeout": 0,
-    "log_min_duration": "1s",
     "log_statement_length": 200,
     "log_slow_rate": 1,
 }
