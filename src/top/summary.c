@@ -90,6 +90,10 @@ static bool add_trouble(struct page *page, const struct compose_source *source, 
 	else if (link->state == CONSOLE_LINK_ASKING && source->now - link->since >= late)
 		snprintf(text, sizeof(text), "the console has not answered for %lld s",
 			(long long)((source->now - link->since) / USEC_PER_SEC));
+	else if (link->state == CONSOLE_LINK_ASKING && source->now - link->asked >= late)
+		snprintf(text, sizeof(text),
+			"the console has been sending an answer for %lld s",
+			(long long)((source->now - link->asked) / USEC_PER_SEC));
 	else
 		return false;
 	page_fold(page, STYLE_CRITICAL, text, 2, most);
