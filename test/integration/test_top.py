@@ -123,6 +123,20 @@ def test_overload_is_named_with_its_cause(overloaded, new_terminal):
     assert terminal.status() == "0"
 
 
+def test_one_is_not_counted_as_many(new_console, new_terminal):
+    columns, _ = ANSWERS["SERVERS"]
+    console = new_console(
+        SERVERS=(columns, [["0x1", "0x2", "main", "app", "active"]]),
+        DATABASES=(["name", "pool_size"], [["main", "1"]]),
+    )
+    screen = new_terminal(width=200).start(*at(console), "-i", "0.2").wait("tps 0")
+    assert "main/app: 1 client waits, the longest 3.5 s: the only server is in use (pool_size 1)" in screen
+    # No query has ended between two answers: there is no time of one.
+    assert "1 row, every" in screen and "query 0" not in screen
+    console.answers["DATABASES"] = (["name", "pool_size"], [["main", "5"]])
+    new_terminal(width=200).start(*at(console)).wait("1 of 5 servers (pool_size) is in use")
+
+
 def test_snapshot_has_all_views(overloaded):
     done = run_once("--once", "-i", "0.2", *at(overloaded), COLUMNS="120")
     assert done.returncode == 0 and done.stderr == ""
