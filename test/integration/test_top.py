@@ -599,6 +599,19 @@ def test_password_is_asked_for(new_pooler, new_terminal):
 # --- keys ------------------------------------------------------------------------------------------
 
 
+def test_escape_counts_with_a_key_close_behind_it(new_console, new_terminal):
+    terminal = new_terminal().start(*at(new_console()), "-i", "0.2")
+    terminal.wait("[p pools]")
+    for second in ("Right", "Escape"):
+        terminal.press("/", "z")
+        terminal.wait("filter: z_")
+        terminal.tmux("send-keys", "Escape", second)
+        terminal.wait_gone("filter: ")
+        terminal.wait("1 row, every")
+    terminal.press("q")
+    assert terminal.status() == "0"
+
+
 def test_keys_choose_sort_filter_and_scroll(new_console, new_terminal):
     columns, rows = ANSWERS["CLIENTS"]
     clients = [[f"0x{number + 16:x}", "", *rows[0][2:7], f"web-{number:03}"] for number in range(200)]
