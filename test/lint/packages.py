@@ -13,7 +13,7 @@ from report import TOP, read, verdict
 DEBIAN = TOP / "etc" / "debian"
 SCRIPTS = ("*.sh", "*.postinst", "*.prerm", "*.postrm", "*.init", "take-over", "succeed")
 LEAST = 10
-LEAST_INSTALLED = 5
+LEAST_INSTALLED = 7
 
 
 def made():
@@ -63,15 +63,17 @@ def licence():
 
 
 def missing_programs():
-    """Programs, and manual pages, that a list of a package lacks."""
-    debian, rpm = read("etc/debian/pgusher.install").split(), read("etc/rpm/pgusher.spec").split()
+    """Programs, their completions and manual pages that a list of a package lacks."""
+    debian = (read("etc/debian/pgusher.install") + read("etc/debian/pgusher.links")).split()
+    rpm = read("etc/rpm/pgusher.spec").split()
     programs = re.findall(r"^bin_PROGRAMS \+= (\S+)$", read("src/Makefile.inc"), re.M)
     pages = re.findall(r"^dist_man_MANS \+?= (.*)$", read("Makefile.am"), re.M)
     wanted = [("bin/" + name, "%{_bindir}/" + name) for name in programs]
+    wanted += [("share/bash-completion/completions/" + name, "%{completions}/" + name) for name in programs]
     wanted += [("share/man", f"%{{_mandir}}/man{page[-1]}/{page}*") for page in " ".join(pages).split()]
     for path, line in wanted:
         if "usr/" + path not in debian:
-            yield f"etc/debian/pgusher.install: no usr/{path}"
+            yield f"etc/debian/pgusher.install, pgusher.links: no usr/{path}"
         if line not in rpm:
             yield f"etc/rpm/pgusher.spec: no {line}"
     if len(wanted) < LEAST_INSTALLED:
