@@ -4,7 +4,8 @@
  * name. One SHOW is on its way at a time.
  *
  * A connection that is lost, or cannot be made, is tried again after a pause that grows from half a
- * second to 15 seconds. A console that does not answer for 30 seconds counts as lost.
+ * second to 15 seconds. A console that does not answer for 30 seconds, or with more results than a SHOW
+ * has, counts as lost. Notices and notifications are dropped.
  */
 #ifndef PGUSHER_TOP_CONSOLE_LINK_H
 #define PGUSHER_TOP_CONSOLE_LINK_H
@@ -41,8 +42,10 @@ struct console_link {
 	PostgresPollingStatusType polling;
 	enum console_link_state state;
 	usec_t since; /* of the state, or of the last bytes of an answer under way */
+	usec_t asked; /* when the SHOW under way was sent */
 	usec_t down_since; /* when the connection was lost; 0 while there is one */
 	usec_t next_attempt;
+	unsigned results; /* of the SHOW under way, rows apart */
 	unsigned attempts; /* failed ones since the last connection */
 	struct table answer; /* the caller may take it after CONSOLE_LINK_ANSWERED */
 	char why[CONSOLE_LINK_WHY_SIZE];

@@ -47,6 +47,9 @@ enum session_event session_turn(
 /* Ask the operator for the password, on a terminal that is in its normal state; false if not possible. */
 bool session_prompt(struct session *session, usec_t now);
 
+/* Say on stderr, in words that any terminal may get, why there is no connection. */
+void session_complain(const struct session *session);
+
 /* What pages are made of. Borrowed from the session. */
 struct compose_source session_source(const struct session *session, usec_t now);
 

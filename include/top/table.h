@@ -55,11 +55,4 @@ double table_number(const struct table *table, size_t row, size_t column, double
 /* Returns the row whose cell in this column equals the text; row_count if there is none. */
 size_t table_find(const struct table *table, size_t column, const char *text);
 
-/*
- * The same, beginning at a row, for a caller that looks for the texts in about the order in which
- * the table has them.
- */
-size_t table_find_from(
-	const struct table *table, size_t column, const char *text, size_t start);
-
 #endif

@@ -90,9 +90,9 @@ static void add_keys(
 		return;
 	}
 	write_state(state, sizeof(state), ui, source, view);
-	page_printf(page, STYLE_FAINT, "%s%s%s%zu rows, %s  q quit  h help  / filter  <> sort",
+	page_printf(page, STYLE_FAINT, "%s%s%s%zu row%s, %s  q quit  h help  / filter  <> sort",
 		ui->filter[0] ? "/" : "", ui->filter, ui->filter[0] ? "  " : "", ui->row_count,
-		state);
+		ui->row_count == 1 ? "" : "s", state);
 }
 
 static void add_rows(

@@ -13,6 +13,9 @@ static const usec_t answer_limit = 30 * USEC_PER_SEC;
 static const usec_t first_pause = USEC_PER_SEC / 2;
 static const usec_t longest_pause = 15 * USEC_PER_SEC;
 
+/* A SHOW has one result; more than some are a console that never ends its answer. */
+enum { RESULTS_MOST = 10 };
+
 static void enter(struct console_link *link, enum console_link_state state, usec_t now)
 {
 	link->state = state;
@@ -127,6 +130,8 @@ static enum console_link_event proceed(struct console_link *link, usec_t now)
 void console_link_ask(struct console_link *link, const char *sql, usec_t now)
 {
 	link->refused = false;
+	link->asked = now;
+	link->results = 0;
 	table_free(&link->answer);
 	/* Row by row, so that the table's limits hold for what is kept. A failure shows in the turn. */
 	if (PQsendQuery(link->connection, sql))
@@ -182,17 +187,40 @@ static bool is_copy(const PGresult *result)
 	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
 }
 
+/* Whether more has to come. Notifications, which libpq would keep, are dropped. */
+static bool is_busy(PGconn *connection)
+{
+	const bool busy = PQisBusy(connection);
+	PGnotify *notification;
+
+	while ((notification = PQnotifies(connection)) != NULL)
+		PQfreemem(notification);
+	return busy;
+}
+
+/* Whether the answer has too many results, each of which libpq may append to the message of the last. */
+static bool has_too_many(struct console_link *link, const PGresult *result)
+{
+	if (PQresultStatus(result) != PGRES_SINGLE_TUPLE)
+		link->results++;
+	return link->results > RESULTS_MOST;
+}
+
 static enum console_link_event receive(struct console_link *link, usec_t now)
 {
 	PGresult *result;
 
 	if (!PQconsumeInput(link->connection) || PQflush(link->connection) < 0)
 		return lose(link, PQerrorMessage(link->connection), now);
-	while (!PQisBusy(link->connection)) {
+	while (!is_busy(link->connection)) {
 		result = PQgetResult(link->connection);
 		if (result && is_copy(result)) {
 			PQclear(result);
 			return lose(link, "the console answers with a COPY", now);
+		}
+		if (result && has_too_many(link, result)) {
+			PQclear(result);
+			return lose(link, "the console does not end its answer", now);
 		}
 		if (result) {
 			take_result(link, result);
@@ -211,7 +239,7 @@ static enum console_link_event receive(struct console_link *link, usec_t now)
 static enum console_link_event listen_for_end(struct console_link *link, usec_t now)
 {
 	if (PQconsumeInput(link->connection) && PQstatus(link->connection) != CONNECTION_BAD) {
-		PQisBusy(link->connection); /* a FATAL of the console is noted as its reason */
+		is_busy(link->connection); /* a FATAL of the console is noted as its reason */
 		if (PQstatus(link->connection) != CONNECTION_BAD)
 			return CONSOLE_LINK_NOTHING;
 	}

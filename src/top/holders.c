@@ -6,51 +6,27 @@
 #include <string.h>
 
 #include "top/ages.h"
-
-/* A client by its ptr. */
-struct handle {
-	const char *ptr;
-	size_t row;
-};
+#include "top/lookup.h"
 
 /* What a join needs of the answers. */
 struct join {
 	const struct feed *feed;
 	const struct holds *holds;
 	const struct table *servers, *clients;
-	struct handle *handles; /* by ptr */
-	size_t handle_count;
+	struct lookup handles; /* clients by ptr */
+	struct lookup pins; /* by server */
+	struct lookup pools; /* by database and user */
 	size_t server_ptr, server_link, server_database, server_user;
 	size_t server_request;
 	size_t client_ptr, client_link, client_wait, client_wait_us, client_request;
-	size_t pool; /* of the server before: the next one is often of the same */
 	double now;
 };
 
-static int by_ptr(const void *left, const void *right)
+static void begin(struct join *join, const struct feed *feed, const struct holds *holds)
 {
-	return strcmp(((const struct handle *)left)->ptr, ((const struct handle *)right)->ptr);
-}
+	const struct table *pins = feed_table(feed, TOPIC_PINS),
+			   *pools = feed_table(feed, TOPIC_POOLS);
 
-static bool list_handles(struct join *join)
-{
-	const size_t column = table_column(join->clients, "ptr");
-
-	join->handles = calloc(join->clients->row_count + 1, sizeof(*join->handles));
-	if (!join->handles)
-		return false;
-	for (size_t row = 0; row < join->clients->row_count; row++) {
-		const char *ptr = table_text(join->clients, row, column);
-
-		if (ptr && ptr[0])
-			join->handles[join->handle_count++] = (struct handle){ptr, row};
-	}
-	qsort(join->handles, join->handle_count, sizeof(*join->handles), by_ptr);
-	return true;
-}
-
-static bool begin(struct join *join, const struct feed *feed, const struct holds *holds)
-{
 	*join = (struct join){
 		.feed = feed,
 		.holds = holds,
@@ -68,58 +44,41 @@ static bool begin(struct join *join, const struct feed *feed, const struct holds
 	join->client_wait_us = table_column(join->clients, "wait_us");
 	join->client_request = table_column(join->clients, "request_time");
 	join->now = ages_now(join->clients);
-	return list_handles(join);
+	lookup_begin(&join->handles, join->clients, join->client_ptr, TABLE_NO_COLUMN);
+	lookup_begin(&join->pins, pins, table_column(pins, "server"), TABLE_NO_COLUMN);
+	lookup_begin(&join->pools, pools, table_column(pools, "database"),
+		table_column(pools, "user"));
 }
 
 static size_t client_of(const struct join *join, size_t server)
 {
 	const char *link = table_text(join->servers, server, join->server_link);
 	const char *ptr = table_text(join->servers, server, join->server_ptr), *back;
-	const struct handle wanted = {link, 0}, *found;
+	size_t client;
 
 	if (!link || !link[0] || !ptr)
 		return HOLDERS_NO_CLIENT;
-	found = bsearch(&wanted, join->handles, join->handle_count, sizeof(wanted), by_ptr);
-	if (!found)
-		return HOLDERS_NO_CLIENT;
-	back = table_text(join->clients, found->row, join->client_link);
-	return back && strcmp(back, ptr) == 0 ? found->row : HOLDERS_NO_CLIENT;
+	client = lookup_find(&join->handles, link, NULL);
+	back = table_text(join->clients, client, join->client_link);
+	return back && strcmp(back, ptr) == 0 ? client : HOLDERS_NO_CLIENT;
 }
 
-static bool equals(const struct table *table, size_t row, size_t column, const char *text)
-{
-	const char *cell = table_text(table, row, column);
-
-	return cell && text && strcmp(cell, text) == 0;
-}
-
-static bool is_session_pool(struct join *join, size_t server)
+static bool is_session_pool(const struct join *join, size_t server)
 {
 	const struct table *pools = feed_table(join->feed, TOPIC_POOLS);
-	const size_t database = table_column(pools, "database"),
-		     user = table_column(pools, "user"),
-		     mode = table_column(pools, "pool_mode");
+	const size_t row = lookup_find(&join->pools,
+		table_text(join->servers, server, join->server_database),
+		table_text(join->servers, server, join->server_user));
+	const char *mode = table_text(pools, row, table_column(pools, "pool_mode"));
 
-	for (size_t i = 0; i < pools->row_count; i++) {
-		const size_t row = (join->pool + i) % pools->row_count;
-
-		if (equals(pools, row, database,
-			    table_text(join->servers, server, join->server_database)) &&
-			equals(pools, row, user,
-				table_text(join->servers, server, join->server_user))) {
-			join->pool = row;
-			return equals(pools, row, mode, "session");
-		}
-	}
-	return false;
+	return mode && strcmp(mode, "session") == 0;
 }
 
 static bool is_pinned(const struct join *join, size_t server)
 {
-	const struct table *pins = feed_table(join->feed, TOPIC_PINS);
 	const char *ptr = table_text(join->servers, server, join->server_ptr);
 
-	return ptr && table_find(pins, table_column(pins, "server"), ptr) < pins->row_count;
+	return lookup_find(&join->pins, ptr, NULL) != LOOKUP_NONE;
 }
 
 /* How long the query of a pair has been running at the server, as far as it is known. */
@@ -136,7 +95,7 @@ static double query_time(const struct join *join, const struct holder *pair, dou
 	return wait > seen ? wait : seen;
 }
 
-static struct holder join_server(struct join *join, size_t server)
+static struct holder join_server(const struct join *join, size_t server)
 {
 	struct holder holder = {
 		.server = server,
@@ -166,21 +125,30 @@ void holders_read(struct holders *holders, const struct feed *feed, const struct
 	struct join join;
 
 	*holders = (struct holders){0};
-	if (begin(&join, feed, holds))
-		holders->list = calloc(join.servers->row_count + 1, sizeof(*holders->list));
+	begin(&join, feed, holds);
+	holders->list = calloc(join.servers->row_count + 1, sizeof(*holders->list));
 	if (holders->list) {
 		holders->count = join.servers->row_count;
 		holders->now = join.now;
 		for (size_t row = 0; row < holders->count; row++)
 			holders->list[row] = join_server(&join, row);
 	}
-	free(join.handles);
+	lookup_free(&join.handles);
+	lookup_free(&join.pins);
+	lookup_free(&join.pools);
 }
 
 void holders_free(struct holders *holders)
 {
 	free(holders->list);
 	*holders = (struct holders){0};
+}
+
+static bool equals(const struct table *table, size_t row, size_t column, const char *text)
+{
+	const char *cell = table_text(table, row, column);
+
+	return cell && text && strcmp(cell, text) == 0;
 }
 
 static void add_to_sum(struct holders_sum *sum, const struct holder *holder)

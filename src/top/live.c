@@ -137,8 +137,7 @@ static void ask_password(struct live *live, usec_t now)
 
 	screen_close();
 	if (!session_prompt(live->session, now) && !may_go_on) {
-		fprintf(stderr, "%s: %s\n", live->session->options->program,
-			live->session->link.why);
+		session_complain(live->session);
 		live->ended = true;
 		live->status = STATUS_NOT_CONNECTED;
 		return;
@@ -158,7 +157,7 @@ static void check_password(struct live *live)
 	if (!session->prompted || session->met || session->link.attempts == 0)
 		return;
 	screen_close();
-	fprintf(stderr, "%s: %s\n", session->options->program, session->link.why);
+	session_complain(session);
 	live->ended = true;
 	live->status = STATUS_NOT_CONNECTED;
 }

@@ -4,6 +4,7 @@
 /* Without macros, which have common names. */
 #define NCURSES_NOMACROS 1
 #include <curses.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -139,6 +140,11 @@ static int skip_sequence(void)
 
 	if (code == ERR)
 		return ESCAPE;
+	/* The operator has pressed Esc, and another key before this turn. */
+	if (code == ESCAPE || code > UCHAR_MAX) {
+		ungetch(code);
+		return ESCAPE;
+	}
 	if (code == '[' || code == 'O') {
 		do
 			code = getch();

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "top/printable.h"
+
 void session_begin(struct session *session, struct top_options *options, usec_t now)
 {
 	const char *const *values = options->values;
@@ -109,6 +111,15 @@ bool session_prompt(struct session *session, usec_t now)
 	session->options->values[TOP_PASSWORD] = session->password;
 	console_link_retry(&session->link, now);
 	return true;
+}
+
+void session_complain(const struct session *session)
+{
+	/* A byte takes four columns at most, as \xNN. */
+	char why[4 * CONSOLE_LINK_WHY_SIZE];
+
+	printable_write(why, sizeof(why), session->link.why, sizeof(why));
+	fprintf(stderr, "%s: %s\n", session->options->program, why);
 }
 
 struct compose_source session_source(const struct session *session, usec_t now)

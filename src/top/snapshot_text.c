@@ -21,12 +21,6 @@ static size_t page_width(void)
 	return columns < WIDTH_MOST ? (size_t)columns : WIDTH_MOST;
 }
 
-static bool complain(const struct session *session)
-{
-	fprintf(stderr, "%s: %s\n", session->options->program, session->link.why);
-	return false;
-}
-
 static void wait_for(const struct session *session, usec_t deadline, usec_t now, bool *ready)
 {
 	struct pollfd polled = {0};
@@ -51,9 +45,9 @@ static bool ask(struct session *session, unsigned topics, usec_t until)
 			session_turn(session, topics, ready, now, &deadline);
 
 		if (event == SESSION_NEEDS_PASSWORD && !session_prompt(session, now))
-			return complain(session);
+			return false;
 		if (event == SESSION_CHANGED && session->link.state == CONSOLE_LINK_DOWN)
-			return complain(session);
+			return false;
 		if (session->link.state == CONSOLE_LINK_READY && now >= until &&
 			feed_is_complete(&session->feed, topics))
 			return true;
@@ -79,11 +73,12 @@ int snapshot_text_run(struct session *session, bool repeat)
 	const unsigned topics = compose_snapshot_topics();
 
 	do {
-		if (!ask(session, topics, 0))
+		if (!ask(session, topics, 0) ||
+			!ask(session, TOPIC_BIT(TOPIC_STATS),
+				clock_monotonic() + session->options->interval)) {
+			session_complain(session);
 			return STATUS_NOT_CONNECTED;
-		if (!ask(session, TOPIC_BIT(TOPIC_STATS),
-			    clock_monotonic() + session->options->interval))
-			return STATUS_NOT_CONNECTED;
+		}
 		if (!print(session))
 			return EXIT_FAILURE;
 		if (repeat)

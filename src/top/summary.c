@@ -90,6 +90,10 @@ static bool add_trouble(struct page *page, const struct compose_source *source, 
 	else if (link->state == CONSOLE_LINK_ASKING && source->now - link->since >= late)
 		snprintf(text, sizeof(text), "the console has not answered for %lld s",
 			(long long)((source->now - link->since) / USEC_PER_SEC));
+	else if (link->state == CONSOLE_LINK_ASKING && source->now - link->asked >= late)
+		snprintf(text, sizeof(text),
+			"the console has been sending an answer for %lld s",
+			(long long)((source->now - link->asked) / USEC_PER_SEC));
 	else
 		return false;
 	page_fold(page, STYLE_CRITICAL, text, 2, most);
@@ -120,11 +124,15 @@ static void write_figures(char *out, size_t size, const struct compose_source *s
 		"clients %.20s%s%.20s  waiting %.0f  longest %s  servers %.0f (%.0f active)",
 		used ? used : clients, most ? "/" : "", most ? most : "", sums.waiting, time,
 		sums.servers, sums.active);
-	if (rate->known && length > 0 && (size_t)length < size)
-		snprintf(out + length, size - (size_t)length,
-			"  tps %.0f  qps %.0f  query %.*f ms  wait %.*f ms", rate->transactions,
-			rate->queries, digits(rate->query_ms), rate->query_ms,
-			digits(rate->wait_ms), rate->wait_ms);
+	if (!rate->known || length < 0 || (size_t)length >= size)
+		return;
+	length += snprintf(out + length, size - (size_t)length, "  tps %.0f  qps %.0f",
+		rate->transactions, rate->queries);
+	/* Where no query has ended there is no time of one. */
+	if (rate->queries > 0 && (size_t)length < size)
+		snprintf(out + length, size - (size_t)length, "  query %.*f ms  wait %.*f ms",
+			digits(rate->query_ms), rate->query_ms, digits(rate->wait_ms),
+			rate->wait_ms);
 }
 
 static void add_figures(struct page *page, const struct compose_source *source, size_t most)

@@ -101,19 +101,13 @@ double table_number(const struct table *table, size_t row, size_t column, double
 	return end == text || !isfinite(number) ? otherwise : number;
 }
 
-size_t table_find_from(const struct table *table, size_t column, const char *text, size_t start)
+size_t table_find(const struct table *table, size_t column, const char *text)
 {
-	for (size_t i = 0; i < table->row_count; i++) {
-		const size_t row = (start + i) % table->row_count;
+	for (size_t row = 0; row < table->row_count; row++) {
 		const char *cell = table_text(table, row, column);
 
 		if (cell && strcmp(cell, text) == 0)
 			return row;
 	}
 	return table->row_count;
-}
-
-size_t table_find(const struct table *table, size_t column, const char *text)
-{
-	return table_find_from(table, column, text, 0);
 }

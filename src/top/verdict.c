@@ -162,8 +162,8 @@ static void name_holders(struct verdict *verdict, const struct question *questio
 	sum = holders_of(
 		&holders, question->feed, question->worst.database, question->worst.user);
 	if (sum.oldest) {
-		say(verdict, ": %zu run queries, %zu idle in transaction", sum.queries,
-			sum.transactions);
+		say(verdict, ": %zu %s, %zu idle in transaction", sum.queries,
+			sum.queries == 1 ? "runs a query" : "run queries", sum.transactions);
 		if (sum.others > 0)
 			say(verdict, ", %zu kept for sessions", sum.others);
 		if (sum.oldest->since >= least_wait)
@@ -198,7 +198,11 @@ static void name_cause(struct verdict *verdict, const struct question *question)
 	if (is_paused(question->feed) || number(databases, row, "paused") != 0) {
 		say(verdict, "it is paused: RESUME");
 	} else if (active > 0 && active >= size) {
-		say(verdict, "all %.0f servers are in use (pool_size %.0f)", active, size);
+		if (active > 1)
+			say(verdict, "all %.0f servers are", active);
+		else
+			say(verdict, "the only server is");
+		say(verdict, " in use (pool_size %.0f)", size);
 		name_holders(verdict, question);
 	} else if (most > 0 && number(databases, row, "current_connections") >= most) {
 		say(verdict, "max_db_connections (%.0f) is reached", most);
@@ -208,7 +212,8 @@ static void name_cause(struct verdict *verdict, const struct question *question)
 	} else if (active + number(worst->pools, worst->row, "sv_idle") == 0) {
 		say(verdict, "it has no server: the log tells why logins fail");
 	} else {
-		say(verdict, "%.0f servers of pool_size %.0f are in use", active, size);
+		say(verdict, "%.0f of %.0f servers (pool_size) %s in use", active, size,
+			active == 1 ? "is" : "are");
 	}
 }
 

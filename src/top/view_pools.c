@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "top/ages.h"
+#include "top/lookup.h"
 #include "top/view.h"
 
 static const struct sheet_column columns[] = {
@@ -97,9 +98,9 @@ static enum page_style style_of(double waiting, double longest)
 	return waiting > 0 && longest >= warning_wait ? STYLE_WARNING : STYLE_PLAIN;
 }
 
-/* `*nearby` is the row of SHOW DATABASES of the pool before, which is near. */
-static void add_pool(
-	struct sheet *sheet, const struct view_source *source, size_t row, size_t *nearby)
+/* `names` are the rows of SHOW DATABASES. */
+static void add_pool(struct sheet *sheet, const struct view_source *source, size_t row,
+	const struct lookup *names)
 {
 	const struct table *pools = feed_table(source->feed, TOPIC_POOLS),
 			   *databases = feed_table(source->feed, TOPIC_DATABASES);
@@ -111,8 +112,7 @@ static void add_pool(
 
 	if (!name || strcmp(name, "pgbouncer") == 0)
 		return;
-	database = table_find_from(databases, table_column(databases, "name"), name, *nearby);
-	*nearby = database;
+	database = lookup_find(names, name, NULL);
 	sheet_row(sheet, style_of(waiting, longest));
 	sheet_text(sheet, name);
 	sheet_text(sheet, table_text(pools, row, table_column(pools, "user")));
@@ -130,12 +130,15 @@ static void add_pool(
 
 static void fill(struct sheet *sheet, const struct view_source *source)
 {
-	const struct table *pools = feed_table(source->feed, TOPIC_POOLS);
-	size_t nearby = 0;
+	const struct table *pools = feed_table(source->feed, TOPIC_POOLS),
+			   *databases = feed_table(source->feed, TOPIC_DATABASES);
+	struct lookup names;
 
 	sheet->note = "no pool: no client has connected to a database yet";
+	lookup_begin(&names, databases, table_column(databases, "name"), TABLE_NO_COLUMN);
 	for (size_t row = 0; row < pools->row_count; row++)
-		add_pool(sheet, source, row, &nearby);
+		add_pool(sheet, source, row, &names);
+	lookup_free(&names);
 	/* Of pools without a wait, those at work come first. */
 	sheet_sort(sheet, 5, false);
 }

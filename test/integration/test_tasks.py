@@ -69,7 +69,7 @@ def test_the_figures_that_a_size_is_found_by(new_pooler, cluster):
     pooler.wait_pool("app", cl_waiting=1)
     for name, columns in {
         "the queue and the servers": {"cl_waiting", "sv_active"},
-        "waits, queries and transactions of the last minutes, by percentile": {"kind", "p99"},
+        "waits, queries and transactions of the last one or two minutes, by percentile": {"kind", "p99"},
         "the size, and how it came to it": {"pool_size", "current_connections"},
         "xact_count: transactions a second, xact_time: microseconds of each": {"xact_count", "xact_time"},
     }.items():  # fmt: skip

@@ -14,6 +14,7 @@ import pytest
 from support import wire
 from support.process import HOST, resume_process, stop_process, wait_until
 from support.servers.fake_console import ANSWERS, FakeConsole, table
+from support.servers.fake_server import FakeServer
 from support.servers.pooler import binary
 from support.terminal import PROMPT, TMUX, Terminal, program
 
@@ -120,6 +121,20 @@ def test_overload_is_named_with_its_cause(overloaded, new_terminal):
     assert "nightly-batch" not in terminal.screen().split("[w waits]")[1]
     terminal.press("q")
     assert terminal.status() == "0"
+
+
+def test_one_is_not_counted_as_many(new_console, new_terminal):
+    columns, _ = ANSWERS["SERVERS"]
+    console = new_console(
+        SERVERS=(columns, [["0x1", "0x2", "main", "app", "active"]]),
+        DATABASES=(["name", "pool_size"], [["main", "1"]]),
+    )
+    screen = new_terminal(width=200).start(*at(console), "-i", "0.2").wait("tps 0")
+    assert "main/app: 1 client waits, the longest 3.5 s: the only server is in use (pool_size 1)" in screen
+    # No query has ended between two answers: there is no time of one.
+    assert "1 row, every" in screen and "query 0" not in screen
+    console.answers["DATABASES"] = (["name", "pool_size"], [["main", "5"]])
+    new_terminal(width=200).start(*at(console)).wait("1 of 5 servers (pool_size) is in use")
 
 
 def test_snapshot_has_all_views(overloaded):
@@ -388,6 +403,64 @@ def test_endless_rows_do_not_take_the_keys_away(new_console, new_terminal):
     assert terminal.status() == "0"
 
 
+def test_many_pools_without_a_database_do_not_take_the_keys_away(new_console, new_terminal):
+    pools = table(["database", "user"], [[f"pool{number}", "app"] for number in range(50000)])
+    databases = table(["name", "pool_size"], [[f"other{number}", "5"] for number in range(50000)])
+    terminal = new_terminal().start(*at(new_console(POOLS=pools, DATABASES=databases)))
+    terminal.wait("50000 rows", 30)
+    terminal.press("h")
+    terminal.wait("Nothing here changes the pooler", 10)
+    terminal.press("q")
+    assert terminal.status() == "0"
+
+
+def test_errors_without_an_end_are_the_end(new_console, new_terminal):
+    def endless(connection):
+        while True:
+            connection.send(wire.error("XX000", "x" * 1000) * 500)
+
+    terminal = new_terminal().start(*at(new_console(POOLS=endless)))
+    terminal.wait("the console does not end its answer")
+
+
+def test_answer_that_comes_slowly_is_said_to(new_console, new_terminal):
+    columns, rows = ANSWERS["POOLS"]
+    ended = threading.Event()
+
+    def drip(connection):
+        connection.send(wire.row_description(*columns))
+        while not ended.wait(0.2):
+            connection.send(wire.data_row(*rows[0]))
+        connection.send(wire.data_row(*rows[0]), wire.command_complete("SHOW"), wire.ready())
+
+    terminal = new_terminal().start(*at(new_console(POOLS=drip)))
+    terminal.wait("the console has been sending an answer for 2 s")
+    ended.set()
+    terminal.wait_gone("has been sending")
+    terminal.wait("main     app")
+
+
+def test_notifications_take_no_memory(new_console, new_terminal):
+    sent = threading.Event()
+    notification = wire.message("A", b"\0\0\0\1channel\0" + b"x" * 1000 + b"\0")
+
+    def flood(connection):
+        for _ in range(64):
+            connection.send(notification * 1000)
+        sent.set()
+        connection.send(wire.command_complete("SHOW"), wire.ready())
+
+    console = new_console(ADVICE=flood)
+    # ASan keeps what was freed.
+    terminal = new_terminal(ASAN_OPTIONS="detect_leaks=1:quarantine_size_mb=1").start(*at(console))
+    terminal.wait("main     app")
+    assert sent.is_set()
+    (process,) = terminal.processes()
+    with open(f"/proc/{process}/statm") as file:
+        pages = int(file.read().split()[1])
+    assert pages * os.sysconf("SC_PAGE_SIZE") < 48 << 20
+
+
 def test_console_that_ends_amid_rows(new_console, new_terminal):
     columns, rows = ANSWERS["POOLS"]
     broken = threading.Event()
@@ -422,6 +495,22 @@ def test_answers_that_are_none(new_console, new_terminal, answer):
     assert "\x1b[31m" not in terminal.screen("-e")
     terminal.press("q")
     assert terminal.status() == "0"
+
+
+def test_no_byte_of_a_refusal_controls_the_terminal():
+    def refuse(connection):
+        connection.accept_startup()
+        connection.send(wire.error("28000", "\x1b]0;owned\x07\x1b[31mred\u009b", "FATAL"))
+        connection.close()
+
+    server = FakeServer(refuse)
+    try:
+        done = run_once("--once", "-h", HOST, "-p", server.port, "-U", "admin")
+    finally:
+        server.stop()
+    assert done.returncode == 2
+    assert r"\x1b]0;owned\x07\x1b[31mred\x9b" in done.stderr
+    assert not [sign for sign in done.stderr if ord(sign) < 32 and sign != "\n"]
 
 
 def test_console_that_says_no(pooler, cluster, new_terminal):
@@ -508,6 +597,19 @@ def test_password_is_asked_for(new_pooler, new_terminal):
 
 
 # --- keys ------------------------------------------------------------------------------------------
+
+
+def test_escape_counts_with_a_key_close_behind_it(new_console, new_terminal):
+    terminal = new_terminal().start(*at(new_console()), "-i", "0.2")
+    terminal.wait("[p pools]")
+    for second in ("Right", "Escape"):
+        terminal.press("/", "z")
+        terminal.wait("filter: z_")
+        terminal.tmux("send-keys", "Escape", second)
+        terminal.wait_gone("filter: ")
+        terminal.wait("1 row, every")
+    terminal.press("q")
+    assert terminal.status() == "0"
 
 
 def test_keys_choose_sort_filter_and_scroll(new_console, new_terminal):

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: ISC
 """The Debian packages are in step with what they are made of: etc/debian/made.sh applies, its scripts and those
-that test the packages are shell, the licence is that of COPYRIGHT."""
+that test the packages are shell, the licence is that of COPYRIGHT; and Debian's and RPM's lists have each program."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 
-from report import TOP, verdict
+from report import TOP, read, verdict
 
 DEBIAN = TOP / "etc" / "debian"
 SCRIPTS = ("*.sh", "*.postinst", "*.prerm", "*.postrm", "*.init", "take-over", "succeed")
 LEAST = 10
+LEAST_INSTALLED = 7
 
 
 def made():
@@ -60,8 +62,27 @@ def licence():
         yield "etc/debian/copyright differs from COPYRIGHT"
 
 
+def missing_programs():
+    """Programs, their completions and manual pages that a list of a package lacks."""
+    debian = (read("etc/debian/pgusher.install") + read("etc/debian/pgusher.links")).split()
+    rpm = read("etc/rpm/pgusher.spec").split()
+    programs = re.findall(r"^bin_PROGRAMS \+= (\S+)$", read("src/Makefile.inc"), re.M)
+    pages = re.findall(r"^dist_man_MANS \+?= (.*)$", read("Makefile.am"), re.M)
+    wanted = [("bin/" + name, "%{_bindir}/" + name) for name in programs]
+    wanted += [("share/bash-completion/completions/" + name, "%{completions}/" + name) for name in programs]
+    wanted += [("share/man", f"%{{_mandir}}/man{page[-1]}/{page}*") for page in " ".join(pages).split()]
+    for path, line in wanted:
+        if "usr/" + path not in debian:
+            yield f"etc/debian/pgusher.install, pgusher.links: no usr/{path}"
+        if line not in rpm:
+            yield f"etc/rpm/pgusher.spec: no {line}"
+    if len(wanted) < LEAST_INSTALLED:
+        yield f"{len(wanted)} programs and pages, at least {LEAST_INSTALLED}"
+
+
 verdict(
     ("the packages are made of the samples as they are", list(made())),
     ("the scripts of the packages are shell", list(broken_scripts())),
     ("the packages have the licence of the tree", list(licence())),
+    ("the packages have each program and manual page", list(missing_programs())),
 )
