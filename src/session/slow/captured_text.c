@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "model/client_statements.h"
+#include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/reader.h"
 
@@ -59,7 +60,8 @@ static void note_parse(
 
 /* --- a Bind, a Describe ------------------------------------------------------------------ */
 
-static struct statement *bound_statement(const struct client_link *client, const char *name)
+static struct statement *bound_statement(
+	const struct client_link *client, const char *name, size_t size)
 {
 	struct client_statement *entry;
 
@@ -67,14 +69,15 @@ static struct statement *bound_statement(const struct client_link *client, const
 		return client->unnamed;
 	if (!client->statements)
 		return NULL;
-	entry = client_statements_find(client->statements, name, strlen(name) + 1);
+	entry = client_statements_find(client->statements, name, size);
 	return entry ? entry->statement : NULL;
 }
 
 static void note_statement(
 	struct watched_query *query, const struct client_link *client, const char *name)
 {
-	struct statement *statement = bound_statement(client, name);
+	const size_t length = strlen(name);
+	struct statement *statement = bound_statement(client, name, length + 1);
 
 	query->has_text = true;
 	text_copy(query->name, sizeof(query->name), name);
@@ -200,4 +203,42 @@ void captured_text_note(struct watched_query *query, const struct client_link *c
 	default:
 		break;
 	}
+}
+
+/* Note the message at `at`, which has bytes up to `until`. Returns the next one; NULL: none is whole. */
+static const uint8_t *note_message(struct watched_query *query,
+	const struct client_link *client, const uint8_t *at, const uint8_t *until)
+{
+	const size_t there = (size_t)(until - at);
+	struct frame frame;
+	const enum frame_result result = frame_peek(at, there, UINT32_MAX, &frame);
+	const bool whole = result == FRAME_WHOLE;
+
+	if (!whole && result != FRAME_PARTIAL)
+		return NULL;
+	captured_text_note(query, client,
+		&(struct captured_message){
+			.type = frame.type,
+			.body = frame_body(at),
+			.length = (whole ? frame.total : there) - FRAME_HEADER_SIZE,
+			.whole = whole,
+		});
+	return whole ? at + frame.total : NULL;
+}
+
+void captured_text_find(struct watched_query *query, const struct client_link *client,
+	const uint8_t *from, const uint8_t *until)
+{
+	do {
+		from = note_message(query, client, from, until);
+	} while (from && from < until && !query->has_text);
+}
+
+void captured_text_bind(struct watched_query *query, const struct client_link *client,
+	const uint8_t *from, const uint8_t *bind, const uint8_t *until)
+{
+	if (!query->has_text && from < bind)
+		captured_text_find(query, client, from, bind);
+	if (!query->has_text || !query->has_parameters)
+		note_message(query, client, bind, until);
 }
