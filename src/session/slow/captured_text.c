@@ -95,10 +95,14 @@ static void note_subject(
 		note_statement(query, client, name);
 }
 
+static inline bool logs_parameters(const struct client_link *client)
+{
+	return link_registry(&client->link)->process->settings->log_parameters;
+}
+
 static void note_bind(struct watched_query *query, const struct client_link *client,
 	struct reader *reader, bool whole)
 {
-	const bool wanted = link_registry(&client->link)->process->settings->log_parameters;
 	const char *name;
 
 	reader_string(reader); /* the portal */
@@ -107,7 +111,7 @@ static void note_bind(struct watched_query *query, const struct client_link *cli
 		return;
 	if (!query->has_text)
 		note_statement(query, client, name);
-	if (!wanted || !whole || query->has_parameters)
+	if (!logs_parameters(client) || !whole || query->has_parameters)
 		return;
 	query->has_parameters = true;
 	captured_text_parameters(
@@ -229,9 +233,39 @@ static const uint8_t *note_message(struct watched_query *query,
 void captured_text_find(struct watched_query *query, const struct client_link *client,
 	const uint8_t *from, const uint8_t *until)
 {
+	const size_t length = (size_t)(until - from) - FRAME_HEADER_SIZE;
+
+	/* The usual case: a short Query. Its text has a NUL, so what follows does not matter. */
+	if (*from == PQ_QUERY && length <= text_limit(client)) {
+		query->has_text = true;
+		query->head_length = (uint32_t)length;
+		memcpy(query->head, from + FRAME_HEADER_SIZE, length);
+		return;
+	}
 	do {
 		from = note_message(query, client, from, until);
 	} while (from && from < until && !query->has_text);
+}
+
+/* Note the statement of a Bind for the unnamed portal if the client has used it last. */
+static void note_repeated(struct watched_query *query, const struct client_link *client,
+	const uint8_t *bind, const uint8_t *until)
+{
+	const uint8_t *name = bind + FRAME_HEADER_SIZE + 1;
+	const struct client_statements *statements = client->statements;
+	struct client_statement *entry;
+
+	if (!statements || name >= until || name[-1] != '\0')
+		return;
+	entry = client_statements_repeated(statements, name, (size_t)(until - name));
+	if (!entry)
+		return;
+	query->has_text = true;
+	query->statement = statement_ref(entry->statement);
+	if (statements->recent_size <= sizeof(query->name))
+		memcpy(query->name, name, statements->recent_size);
+	else
+		text_copy(query->name, sizeof(query->name), (const char *)name);
 }
 
 void captured_text_bind(struct watched_query *query, const struct client_link *client,
@@ -239,6 +273,8 @@ void captured_text_bind(struct watched_query *query, const struct client_link *c
 {
 	if (!query->has_text && from < bind)
 		captured_text_find(query, client, from, bind);
-	if (!query->has_text || !query->has_parameters)
+	if (!query->has_text)
+		note_repeated(query, client, bind, until);
+	if (!query->has_text || logs_parameters(client))
 		note_message(query, client, bind, until);
 }
