@@ -28,7 +28,6 @@ struct watched_query {
 	uint32_t head_length, tail_length; /* the head ends earlier if it has a NUL */
 	bool has_text, has_parameters; /* they were looked for */
 	char sqlstate[6]; /* of the first error */
-	/* All before this is set to 0 when a query begins. */
 	char name[SLOW_NAME_SIZE]; /* of the statement */
 	char parameters[SLOW_PARAMETERS_MAX + 1];
 	char tail[WATCHED_TAIL_SIZE];

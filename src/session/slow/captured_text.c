@@ -235,6 +235,9 @@ void captured_text_find(struct watched_query *query, const struct client_link *c
 {
 	const size_t length = (size_t)(until - from) - FRAME_HEADER_SIZE;
 
+	/* All that has arrived may be the rest of a message. */
+	if (from >= until)
+		return;
 	/* The usual case: a short Query. Its text has a NUL, so what follows does not matter. */
 	if (*from == PQ_QUERY && length <= text_limit(client)) {
 		query->has_text = true;

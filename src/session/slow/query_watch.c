@@ -11,8 +11,15 @@ void watched_query_begin(
 {
 	if (query->statement)
 		statement_unref(query->statement);
-	memset(query, 0, offsetof(struct watched_query, name));
-	query->name[0] = query->parameters[0] = '\0';
+	/* Field by field, which takes fewer instructions than memset(), for each query. */
+	query->ended = query->client_since = 0;
+	query->queue_time = query->client_time = 0;
+	query->rows = query->sent = query->received = 0;
+	query->statement = NULL;
+	query->text_length = 0;
+	query->head_length = query->tail_length = 0;
+	query->has_text = query->has_parameters = false;
+	query->sqlstate[0] = query->name[0] = query->parameters[0] = '\0';
 	query->client = client->link.id;
 	query->started = started;
 }

@@ -131,7 +131,11 @@ void slow_queries_copy_end(const struct relay_run *run)
 
 void slow_queries_note_running(struct server_link *server)
 {
-	(void)present(client_of(server->link.peer), server);
+	struct watched_query *query = present(client_of(server->link.peer), server);
+
+	/* Its text is not known: that of a message behind it would be another. */
+	if (query)
+		query->has_text = true;
 }
 
 /* --- messages of the server --------------------------------------------------------------- */
