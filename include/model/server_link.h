@@ -158,7 +158,7 @@ struct server_link {
 	struct server_link *next_backend; /* in registry.backends: see model/backends */
 	uint64_t user_id; /* of the client that has it, or had it last; 0: none */
 	uint8_t user_key[4]; /* of its cancel key: the process number that it was told */
-	uint32_t watched; /* its place in session/slow/query_watch, counted from 1; 0: none */
+	struct watched_query *watched; /* owned: see session/slow/query_watch; NULL: none */
 	usec_t others_until; /* when a client before that one had it at the latest; 0: never */
 	/* 'I', 'T' or 'E' of the last ReadyForQuery; 0 while a request runs. */
 	char transaction_status;

@@ -264,6 +264,7 @@ static bool finish_takeover(struct daemon *daemon)
 
 	if (!takeover_adopt(takeover, &daemon->registry))
 		return refuse("cannot rebuild what the old process had");
+	watching_note_running(&daemon->registry);
 	if (!is_from_main_process(daemon))
 		return refuse(
 			"the process at the Unix socket is not the one to take over from");

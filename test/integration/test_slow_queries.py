@@ -16,6 +16,7 @@ ALL = {"log_min_duration": 0}
 ONE = {"pool_mode": "transaction", "default_pool_size": 1}
 # Parts of a second, in microseconds.
 TENTH = 100_000
+ZONES = ("Europe/Paris", "America/Lima")
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 NUMBERS = ("total_us", "queue_us", "server_us", "client_us", "rows", "bytes", "bytes_in", "text_bytes")
 
@@ -166,6 +167,20 @@ def test_copy_in_has_the_bytes_of_the_client_and_its_pauses(new_pooler, cluster)
     assert row["client_us"] > 2 * TENTH
 
 
+def test_copy_in_of_many_runs_has_all_bytes(new_pooler):
+    pooler = new_pooler({**ONE, **ALL})
+    client = pooler.client()
+    client.query("BEGIN; CREATE TEMP TABLE copied (a text)")
+    sql = "COPY copied FROM STDIN"
+    client.send(wire.query(sql))
+    client.read_until("G")
+    data = b"x" * 99_999 + b"\n"
+    client.send(*[wire.copy_data(data) for _ in range(20)], wire.copy_done())
+    client.read_until("Z")
+    row = last(pooler, text=sql)
+    assert (row["rows"], row["bytes_in"]) == (20, 5 + len(sql) + 1 + 20 * (5 + len(data)) + 5)
+
+
 def test_copy_out_has_the_bytes_of_its_data(new_pooler):
     pooler = new_pooler({**ONE, **ALL})
     client = pooler.client()
@@ -215,6 +230,33 @@ def test_a_pipeline_is_one_query_until_all_is_answered(new_pooler):
     found = slow(pooler)
     assert [row["text"] for row in found] == ["SELECT 'next'", "SELECT 0"]
     assert found[1]["rows"] == 3
+
+
+def test_a_statement_that_is_closed_behind_its_use_has_its_text(new_pooler):
+    pooler = new_pooler({**ONE, **ALL})
+    client = pooler.client()
+    client.send(wire.parse("SELECT 'closed'", "first"), wire.sync())
+    client.read_until("Z")
+    client.send(
+        wire.bind(statement="first"),
+        wire.execute(),
+        wire.close("S", "first"),
+        wire.parse("SELECT 'other'", "first"),
+        wire.sync(),
+    )
+    client.read_until("Z")
+    assert [(row["text"], row["rows"]) for row in slow(pooler)] == [("SELECT 'closed'", 1), ("SELECT 'closed'", 0)]
+
+
+def test_a_close_before_the_statement_is_not_the_text(new_pooler):
+    pooler = new_pooler({**ONE, **ALL})
+    client = pooler.client()
+    client.query("BEGIN")
+    client.send(wire.close("S", "none"), wire.parse("SELECT 'text'", "first"), wire.bind(statement="first"))
+    client.send(wire.execute(), wire.sync())
+    client.read_until("Z")
+    row = last(pooler)
+    assert (row["text"], row["statement"], row["rows"]) == ("SELECT 'text'", "first", 1)
 
 
 @pytest.mark.setting("log_parameters")
@@ -395,6 +437,21 @@ def test_idle_transactions_and_our_own_queries_are_no_queries(new_pooler):
     assert max(row["total_us"] for row in found) < 2 * TENTH
 
 
+def test_rows_of_our_own_queries_are_not_counted(new_pooler):
+    pooler = new_pooler({**ONE, **ALL, "log_slow_rate": 0})
+    clients = [pooler.client(timezone=zone, options=f"-c statement_timeout={i + 50}s") for i, zone in enumerate(ZONES)]
+    row_size = 5 + 2 + 4 + 4
+    for _ in range(2):
+        for client in clients:
+            client.query("SELECT 'four'")
+            assert (last(pooler)["rows"], last(pooler)["bytes"]) == (1, row_size)
+            client.query("SET timezone = 'Asia/Tokyo'; SELECT 'four'; RESET ALL; SELECT 'four'")
+            assert (last(pooler)["rows"], last(pooler)["bytes"]) == (2, 2 * row_size)
+            client.query("BEGIN; RESET timezone; SELECT 'four'; COMMIT; SELECT 'four'")
+            assert (last(pooler)["rows"], last(pooler)["bytes"]) == (2, 2 * row_size)
+    assert len(slow(pooler)) == 12
+
+
 # The log
 
 
@@ -485,6 +542,20 @@ def test_a_reload_turns_the_log_on_and_off_while_queries_run(new_pooler):
     client.query("SELECT 'on again'")
     assert [row["text"] for row in slow(pooler)] == ["SELECT 'on again'"]
     assert pooler.setting("log_min_duration") == "0"
+
+
+def test_a_query_before_the_log_has_no_text_of_the_next(new_pooler):
+    pooler = new_pooler(ONE)
+    client = pooler.client()
+    client.send(wire.query("SELECT pg_sleep(0.3)"))
+    pooler.wait_pool(sv_active=1)
+    pooler.command("SET log_min_duration = 0")
+    client.send(wire.query("SELECT 'next'"))
+    client.read_until("Z")
+    client.read_until("Z")
+    row = last(pooler)
+    assert (row["text"], row["rows"]) == (None, 2)
+    assert row["total_us"] >= 2 * TENTH
 
 
 def test_a_query_that_is_taken_over_keeps_its_duration(new_pooler):

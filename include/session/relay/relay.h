@@ -50,7 +50,8 @@ struct relay_run {
 	struct loop *loop;
 	uint32_t max_message; /* max_packet_size */
 	uint32_t hold_max; /* pkt_buf: a client's message up to this length must be whole */
-	const uint8_t *start; /* of the run's first message */
+	/* Of the run's first message; of a server: of the first that answers its client. */
+	const uint8_t *start;
 	const uint8_t *at, *end; /* the bytes that are still to be judged */
 	const uint8_t *slice; /* start of the bytes that pass and are not in `pieces` yet */
 	/* Of a server: end of the bytes that were requested; NULL: requests are in flight. */
@@ -94,6 +95,13 @@ struct relay_rule {
  * What other modules do when a run has ended: registry.relay_events, the table of rules/life.
  */
 struct relay_events {
+	/*
+	 * The run of a client is over, and what it has passed was sent. It began with `data`. Must
+	 * close no link; so must server_ran. NULL: nothing is to be done.
+	 */
+	void (*client_ran)(const struct relay_run *run, const uint8_t *data);
+	/* As client_ran, for a server that has a record (server_link.watched). */
+	void (*server_ran)(struct relay_run *run);
 	/* A paired server may be free: see return_if_free(). May close the server. */
 	void (*server_answered)(struct server_link *server);
 	/* A DRAINING server has sent `length` bytes, which were all judged. May close it. */

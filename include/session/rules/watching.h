@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Turns the slow-query log on and off. While it is on, other tables of rules and events are in force
- * than else: they note what queries do, and then do what the usual ones do. So a query costs nothing
- * more while the log is off.
+ * than else: they note what queries do, and then do what the usual ones do. While the log is off, a
+ * run of the relay looks only whether there is such an event.
  */
 #ifndef PGUSHER_SESSION_RULES_WATCHING_H
 #define PGUSHER_SESSION_RULES_WATCHING_H
@@ -15,6 +15,9 @@
  * Returns false when out of memory: the log is off then.
  */
 bool watching_follow(struct registry *registry);
+
+/* Note the queries that run already: links were taken over from another process. */
+void watching_note_running(struct registry *registry);
 
 /* Turn the log off, before registry_free(). */
 void watching_end(struct registry *registry);

@@ -20,6 +20,14 @@ struct captured_message {
 void captured_text_note(struct watched_query *query, const struct client_link *client,
 	const struct captured_message *message);
 
+/* Note what the messages of a client in these bytes tell, up to the first that tells the statement. */
+void captured_text_find(struct watched_query *query, const struct client_link *client,
+	const uint8_t *from, const uint8_t *until);
+
+/* As captured_text_find(), up to the Bind at `bind`; note its parameters if they are logged. */
+void captured_text_bind(struct watched_query *query, const struct client_link *client,
+	const uint8_t *from, const uint8_t *bind, const uint8_t *until);
+
 /*
  * Write the values of a Bind: `$1 = 'a', $2 = NULL, $3 = \x00ff`. Text is escaped, binary values are
  * hex digits, each is cut. `values` are the bytes behind the names; malformed ones end the list.

@@ -28,7 +28,6 @@ struct watched_query {
 	uint32_t head_length, tail_length; /* the head ends earlier if it has a NUL */
 	bool has_text, has_parameters; /* they were looked for */
 	char sqlstate[6]; /* of the first error */
-	/* All before this is set to 0 when a query begins. */
 	char name[SLOW_NAME_SIZE]; /* of the statement */
 	char parameters[SLOW_PARAMETERS_MAX + 1];
 	char tail[WATCHED_TAIL_SIZE];
@@ -36,29 +35,21 @@ struct watched_query {
 };
 
 struct query_watch {
-	struct registry *registry;
-	struct watched_query **queries; /* by server_link.watched; entries may be NULL */
-	uint32_t capacity, free_from; /* no entry before `free_from` is NULL */
-	struct watched_query
-		*closing; /* of the pair that was split last, by a closing link; or NULL */
+	/* Owned: of the pair that was split last, by a closing link; or NULL. */
+	struct watched_query *closing;
 };
 
-/* Initialise a watch without records, and free them with what they refer to. */
-void query_watch_init(struct query_watch *watch, struct registry *registry);
-void query_watch_clear(struct query_watch *watch);
+/* Free the records of all servers and of the watch, with what they refer to. */
+void query_watch_clear(struct query_watch *watch, const struct registry *registry);
 
-/* Returns the record of a server; NULL: it has none. */
-static inline struct watched_query *query_watch_find(
-	const struct query_watch *watch, const struct server_link *server)
-{
-	return server->watched ? watch->queries[server->watched - 1] : NULL;
-}
-
-/* As query_watch_find(), but makes the record; NULL when out of memory. */
-struct watched_query *query_watch_open(struct query_watch *watch, struct server_link *server);
+/*
+ * Returns the record of a server, which is made if there is none; NULL when out of memory, or if the
+ * server is closed.
+ */
+struct watched_query *query_watch_open(struct server_link *server);
 
 /* Take the record of a server away from it. The caller owns it; NULL: the server has none. */
-struct watched_query *query_watch_take(struct query_watch *watch, struct server_link *server);
+struct watched_query *query_watch_take(struct server_link *server);
 
 /* Returns whether the record is about the present query of the client. */
 static inline bool watched_query_is_of(
@@ -78,7 +69,7 @@ static inline void watched_query_end(struct watched_query *query)
 		statement_unref(query->statement);
 	query->statement = NULL;
 	query->client = 0;
-	query->started = query->ended = 0;
+	query->ended = 0;
 }
 
 /* Free a record that was taken. NULL is allowed. */

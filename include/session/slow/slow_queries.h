@@ -7,6 +7,9 @@
  * for a server; for the client, while it does not take its answer, or owes the rest of its messages
  * or COPY data and the server waits for that; and the rest, for the server. The part of the queue is
  * that of the pair (client_link.served). Replication is not logged.
+ *
+ * Most queries are fast, and answered in one run. So the text is kept at the end of the client's run,
+ * and answers are counted at the end of a server's run only if the query was slow or has not ended.
  */
 #ifndef PGUSHER_SESSION_SLOW_SLOW_QUERIES_H
 #define PGUSHER_SESSION_SLOW_SLOW_QUERIES_H
@@ -14,43 +17,28 @@
 #include "session/relay/relay.h"
 #include "session/slow/query_watch.h"
 
-/*
- * Begin the record of the client's present query. What was before is not in it if the query is older
- * than the log, or came from another process. Returns NULL if no query runs, or out of memory.
- */
-struct watched_query *slow_queries_begin(const struct relay_run *run);
+/* Events of the relay: see struct relay_events. */
+void slow_queries_client_ran(const struct relay_run *run, const uint8_t *data);
+void slow_queries_server_ran(struct relay_run *run);
 
-/* Returns the record of the client's present query, which begins if there is none; or NULL. */
-static inline struct watched_query *slow_queries_present(const struct relay_run *run)
-{
-	struct watched_query *query;
+/* A judge has passed or dropped the Bind at `at`. */
+void slow_queries_bind(const struct relay_run *run, const uint8_t *at);
 
-	if (!run->client || !run->server)
-		return NULL;
-	query = query_watch_find(link_registry(run->from)->query_watch, run->server);
-	return query && watched_query_is_of(query, run->client) ? query
-								: slow_queries_begin(run);
-}
-
-/*
- * A judge has passed or dropped this message of a paired client, which began at `at` and of which
- * the bytes up to run->end have arrived.
- */
-void slow_queries_message(
-	struct relay_run *run, const uint8_t *at, const struct frame *frame, bool whole);
-
-/* COPY data of the client are passed to its server. */
-void slow_queries_copy_data(struct relay_run *run);
+/* A judge has passed or dropped the end of COPY data of the client. */
+void slow_queries_copy_end(const struct relay_run *run);
 
 /* A judge has passed an error, or the request for COPY data, of the server. */
 void slow_queries_error(struct relay_run *run, const uint8_t *at, const struct frame *frame);
 void slow_queries_copy_in(struct relay_run *run);
 
-/* All is answered of the client's query that started then; the client may not have the answer yet. */
-void slow_queries_answered(struct relay_run *run, usec_t started);
+/* Count the rows and bytes of the answers from run->start to run->at. */
+void slow_queries_count(struct relay_run *run);
 
-/* A run of a paired client or server is over, and what it has passed was sent. */
-void slow_queries_run_ended(struct server_link *server);
+/*
+ * Begin the record of the query that this paired server runs. What was before the log was turned on,
+ * or in another process, is not in it.
+ */
+void slow_queries_note_running(struct server_link *server);
 
 /* The client, or the server, has taken all that was to be sent to it. */
 void slow_queries_client_drained(struct client_link *client);

@@ -433,6 +433,8 @@ static void run_client_as(struct client_link *client, const uint8_t *data, size_
 	walk(&run);
 	if (client->link.state == CLIENT_CLOSED)
 		return;
+	if (events_of(&run)->client_ran)
+		events_of(&run)->client_ran(&run, data);
 	if (run.broken) {
 		handle_broken_server(&run);
 		return;
@@ -607,6 +609,8 @@ static void run_server(struct server_link *server, const uint8_t *data, size_t l
 	walk(&run);
 	if (server->link.state == SERVER_CLOSED)
 		return;
+	if (server->watched)
+		events_of(&run)->server_ran(&run);
 	if (run.doomed) {
 		server_close(server, &run.failure);
 		return;

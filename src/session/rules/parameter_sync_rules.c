@@ -147,6 +147,7 @@ static void drop_sync(struct relay_run *run)
 {
 	struct server_link *server = run->server;
 
+	run->start = run->at + run->frame.total;
 	requests_drop(&server->requests);
 	server_set_task(server, SERVER_TASK_NONE);
 	if (requests_is_empty(&server->requests)) {

@@ -315,6 +315,7 @@ static enum verdict judge_error(struct relay_run *run)
 
 static enum verdict judge_ready(struct relay_run *run)
 {
+	run->start = run->at;
 	server_set_task(run->server, SERVER_TASK_NONE);
 	return judge_paired_ready(run);
 }

@@ -48,87 +48,27 @@ static inline const struct relay_rule *original(const struct relay_run *run)
 	return &table->original[run->frame.type];
 }
 
-/* --- messages of clients ------------------------------------------------------------------ */
+/* --- messages that must be looked at before what follows them ------------------------------ */
 
-/* Does the record need no more of a message of this type than its length? */
-static inline bool is_counted_only(const struct watched_query *query, uint8_t type)
-{
-	return query->client_since == 0 && type != PQ_QUERY && type != PQ_PARSE &&
-		type != PQ_BIND && (type != PQ_DESCRIBE || query->has_text);
-}
-
-static void note(
-	struct relay_run *run, const uint8_t *at, const struct frame *frame, bool whole)
-{
-	struct watched_query *query = slow_queries_present(run);
-
-	if (query && is_counted_only(query, frame->type))
-		query->received += frame->total;
-	else if (query)
-		slow_queries_message(run, at, frame, whole);
-}
-
-static enum verdict judge_from_client(struct relay_run *run)
+/* The client may close the statement behind it. */
+static enum verdict judge_bind(struct relay_run *run)
 {
 	const uint8_t *at = run->at;
-	const struct frame frame = run->frame;
-	const bool whole = run->whole;
 	const enum verdict verdict = original(run)->judge(run);
 
 	/* After RELAY_AGAIN the message was handled if the run is behind it. */
 	if (verdict == RELAY_PASS || verdict == RELAY_DROP ||
 		(verdict == RELAY_AGAIN && run->at != at))
-		note(run, at, &frame, whole);
+		slow_queries_bind(run, at);
 	return verdict;
 }
 
-static enum verdict judge_copy_data(struct relay_run *run)
+static enum verdict judge_copy_end(struct relay_run *run)
 {
-	slow_queries_copy_data(run);
-	return RELAY_PASS;
-}
-
-/* --- messages of servers ------------------------------------------------------------------ */
-
-/*
- * DataRow and CopyData. Walk over all that have arrived, as the relay does over messages without a
- * judge: one call for many rows.
- */
-static enum verdict judge_rows(struct relay_run *run)
-{
-	const uint8_t type = run->frame.type;
-	const uint8_t *at = run->at;
-	struct frame frame = run->frame;
-
-	struct watched_query *query = slow_queries_present(run);
-
-	if (!query || !run->whole) {
-		if (query)
-			query->sent += frame.total;
-		return RELAY_PASS;
-	}
-	do {
-		run->at += frame.total;
-	} while (frame_peek(run->at, (size_t)(run->end - run->at), run->max_message, &frame) ==
-			FRAME_WHOLE &&
-		frame.type == type);
-	query->sent += (uint64_t)(run->at - at);
-	return RELAY_AGAIN;
-}
-
-static enum verdict judge_command(struct relay_run *run)
-{
-	const uint8_t *tag = run->at + FRAME_HEADER_SIZE;
-	const size_t length = run->frame.total - FRAME_HEADER_SIZE;
-	const bool whole = run->whole;
 	const enum verdict verdict = original(run)->judge(run);
-	struct watched_query *query;
 
-	if (verdict == RELAY_PASS && whole) {
-		query = slow_queries_present(run);
-		if (query)
-			query->rows += slow_queries_rows_of(tag, length);
-	}
+	if (verdict == RELAY_PASS || verdict == RELAY_DROP)
+		slow_queries_copy_end(run);
 	return verdict;
 }
 
@@ -152,33 +92,14 @@ static enum verdict judge_copy_in(struct relay_run *run)
 	return verdict;
 }
 
-static enum verdict judge_ready(struct relay_run *run)
+/* What follows in this run may answer queries of our own: see restore.h. */
+static enum verdict judge_ready_of_reset(struct relay_run *run)
 {
-	const usec_t started = run->client ? run->client->query_start : 0;
-	const enum verdict verdict = original(run)->judge(run);
-
-	if (started != 0 && run->client->query_start == 0)
-		slow_queries_answered(run, started);
-	return verdict;
+	slow_queries_count(run);
+	return original(run)->judge(run);
 }
 
 /* --- events ------------------------------------------------------------------------------- */
-
-static void on_answered(struct server_link *server)
-{
-	const struct watching *watching = watching_of(&server->link);
-
-	slow_queries_run_ended(server);
-	watching->plain_relay->server_answered(server);
-}
-
-static void on_answered_in_drain(struct server_link *server)
-{
-	const struct watching *watching = watching_of(&server->link);
-
-	slow_queries_run_ended(server);
-	watching->plain_drain->server_answered(server);
-}
 
 static void on_unpair(struct link *link)
 {
@@ -222,32 +143,27 @@ static struct relay_rule *copy(
 static const struct relay_rule *replace_client(
 	struct watching *watching, unsigned index, const struct relay_rule *plain)
 {
-	static const uint8_t types[] = {PQ_QUERY, PQ_PARSE, PQ_BIND, PQ_DESCRIBE, PQ_EXECUTE,
-		PQ_CLOSE, PQ_SYNC, PQ_FUNCTION_CALL, PQ_COPY_DONE, PQ_COPY_FAIL};
 	struct relay_rule *rules = copy(watching, index, plain);
 
-	for (size_t i = 0; i < sizeof(types); i++)
-		rules[types[i]].judge = judge_from_client;
-	rules[PQ_COPY_DATA].judge = judge_copy_data;
+	rules[PQ_BIND].judge = judge_bind;
+	rules[PQ_COPY_DONE].judge = rules[PQ_COPY_FAIL].judge = judge_copy_end;
 	return rules;
 }
 
-static const struct relay_rule *replace_server(
+static struct relay_rule *replace_server(
 	struct watching *watching, unsigned index, const struct relay_rule *plain)
 {
 	struct relay_rule *rules = copy(watching, index, plain);
 
-	rules[PQ_DATA_ROW].judge = rules[PQ_COPY_DATA].judge = judge_rows;
-	rules[PQ_COMMAND_COMPLETE].judge = judge_command;
 	rules[PQ_ERROR_RESPONSE].judge = judge_error;
 	rules[PQ_COPY_IN_RESPONSE].judge = judge_copy_in;
-	rules[PQ_READY_FOR_QUERY].judge = judge_ready;
 	return rules;
 }
 
 static void make_tables(struct watching *watching)
 {
 	struct link_rules *rules = &watching->rules;
+	struct relay_rule *reset;
 
 	*rules = *watching->plain_rules;
 	for (unsigned i = 0; i < CLIENT_PAIRINGS; i++) {
@@ -258,16 +174,20 @@ static void make_tables(struct watching *watching)
 	}
 	rules->server_states[SERVER_PAIRED] =
 		replace_server(watching, CLIENT_PAIRINGS, rules->server_states[SERVER_PAIRED]);
-	rules->server_tasks[SERVER_TASK_WATCH_RESET] = replace_server(
+	reset = replace_server(
 		watching, CLIENT_PAIRINGS + 1, rules->server_tasks[SERVER_TASK_WATCH_RESET]);
+	reset[PQ_READY_FOR_QUERY].judge = judge_ready_of_reset;
+	rules->server_tasks[SERVER_TASK_WATCH_RESET] = reset;
 	watching->close = *watching->plain_close;
 	watching->close.unpair = on_unpair;
 	watching->close.client_closed = on_client_closed;
 	watching->close.server_closed = on_server_closed;
 	watching->relay = *watching->plain_relay;
-	watching->relay.server_answered = on_answered;
+	watching->relay.client_ran = slow_queries_client_ran;
+	watching->relay.server_ran = slow_queries_server_ran;
 	watching->drain = *watching->plain_drain;
-	watching->drain.server_answered = on_answered_in_drain;
+	watching->drain.client_ran = slow_queries_client_ran;
+	watching->drain.server_ran = slow_queries_server_ran;
 }
 
 /* --- on and off --------------------------------------------------------------------------- */
@@ -282,6 +202,18 @@ static void renew_rules(struct registry *registry)
 			server_renew_rules(server_of(link));
 		else if (client_is_logged_in(client_of(link)))
 			client_renew_rules(client_of(link));
+	}
+}
+
+void watching_note_running(struct registry *registry)
+{
+	struct link *link;
+
+	if (!registry->query_watch)
+		return;
+	TAILQ_FOREACH (link, &registry->links, in_registry) {
+		if (link->kind == LINK_SERVER && link->peer)
+			slow_queries_note_running(server_of(link));
 	}
 }
 
@@ -302,7 +234,6 @@ static bool begin(struct registry *registry)
 		slow_log_free(log);
 		return false;
 	}
-	query_watch_init(&watching->watch, registry);
 	watching->plain_rules = registry->rules;
 	watching->plain_close = registry->close_events;
 	watching->plain_relay = registry->relay_events;
@@ -315,6 +246,7 @@ static bool begin(struct registry *registry)
 	registry->query_watch = &watching->watch;
 	registry->slow_log = log;
 	renew_rules(registry);
+	watching_note_running(registry);
 	return true;
 }
 
@@ -322,7 +254,6 @@ void watching_end(struct registry *registry)
 {
 	struct watching *watching = (struct watching *)registry->query_watch;
 	const bool drained = is_drained(registry);
-	struct link *link;
 
 	if (!watching)
 		return;
@@ -330,11 +261,7 @@ void watching_end(struct registry *registry)
 	registry->close_events = watching->plain_close;
 	registry->drain_events = watching->plain_drain;
 	registry->relay_events = drained ? watching->plain_drain : watching->plain_relay;
-	TAILQ_FOREACH (link, &registry->links, in_registry) {
-		if (link->kind == LINK_SERVER)
-			server_of(link)->watched = 0;
-	}
-	query_watch_clear(&watching->watch);
+	query_watch_clear(&watching->watch, registry);
 	slow_log_free(registry->slow_log);
 	registry->query_watch = NULL;
 	registry->slow_log = NULL;

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "model/client_statements.h"
+#include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/reader.h"
 
@@ -59,7 +60,8 @@ static void note_parse(
 
 /* --- a Bind, a Describe ------------------------------------------------------------------ */
 
-static struct statement *bound_statement(const struct client_link *client, const char *name)
+static struct statement *bound_statement(
+	const struct client_link *client, const char *name, size_t size)
 {
 	struct client_statement *entry;
 
@@ -67,14 +69,15 @@ static struct statement *bound_statement(const struct client_link *client, const
 		return client->unnamed;
 	if (!client->statements)
 		return NULL;
-	entry = client_statements_find(client->statements, name, strlen(name) + 1);
+	entry = client_statements_find(client->statements, name, size);
 	return entry ? entry->statement : NULL;
 }
 
 static void note_statement(
 	struct watched_query *query, const struct client_link *client, const char *name)
 {
-	struct statement *statement = bound_statement(client, name);
+	const size_t length = strlen(name);
+	struct statement *statement = bound_statement(client, name, length + 1);
 
 	query->has_text = true;
 	text_copy(query->name, sizeof(query->name), name);
@@ -92,10 +95,14 @@ static void note_subject(
 		note_statement(query, client, name);
 }
 
+static inline bool logs_parameters(const struct client_link *client)
+{
+	return link_registry(&client->link)->process->settings->log_parameters;
+}
+
 static void note_bind(struct watched_query *query, const struct client_link *client,
 	struct reader *reader, bool whole)
 {
-	const bool wanted = link_registry(&client->link)->process->settings->log_parameters;
 	const char *name;
 
 	reader_string(reader); /* the portal */
@@ -104,7 +111,7 @@ static void note_bind(struct watched_query *query, const struct client_link *cli
 		return;
 	if (!query->has_text)
 		note_statement(query, client, name);
-	if (!wanted || !whole || query->has_parameters)
+	if (!logs_parameters(client) || !whole || query->has_parameters)
 		return;
 	query->has_parameters = true;
 	captured_text_parameters(
@@ -200,4 +207,77 @@ void captured_text_note(struct watched_query *query, const struct client_link *c
 	default:
 		break;
 	}
+}
+
+/* Note the message at `at`, which has bytes up to `until`. Returns the next one; NULL: none is whole. */
+static const uint8_t *note_message(struct watched_query *query,
+	const struct client_link *client, const uint8_t *at, const uint8_t *until)
+{
+	const size_t there = (size_t)(until - at);
+	struct frame frame;
+	const enum frame_result result = frame_peek(at, there, UINT32_MAX, &frame);
+	const bool whole = result == FRAME_WHOLE;
+
+	if (!whole && result != FRAME_PARTIAL)
+		return NULL;
+	captured_text_note(query, client,
+		&(struct captured_message){
+			.type = frame.type,
+			.body = frame_body(at),
+			.length = (whole ? frame.total : there) - FRAME_HEADER_SIZE,
+			.whole = whole,
+		});
+	return whole ? at + frame.total : NULL;
+}
+
+void captured_text_find(struct watched_query *query, const struct client_link *client,
+	const uint8_t *from, const uint8_t *until)
+{
+	const size_t length = (size_t)(until - from) - FRAME_HEADER_SIZE;
+
+	/* All that has arrived may be the rest of a message. */
+	if (from >= until)
+		return;
+	/* The usual case: a short Query. Its text has a NUL, so what follows does not matter. */
+	if (*from == PQ_QUERY && length <= text_limit(client)) {
+		query->has_text = true;
+		query->head_length = (uint32_t)length;
+		memcpy(query->head, from + FRAME_HEADER_SIZE, length);
+		return;
+	}
+	do {
+		from = note_message(query, client, from, until);
+	} while (from && from < until && !query->has_text);
+}
+
+/* Note the statement of a Bind for the unnamed portal if the client has used it last. */
+static void note_repeated(struct watched_query *query, const struct client_link *client,
+	const uint8_t *bind, const uint8_t *until)
+{
+	const uint8_t *name = bind + FRAME_HEADER_SIZE + 1;
+	const struct client_statements *statements = client->statements;
+	struct client_statement *entry;
+
+	if (!statements || name >= until || name[-1] != '\0')
+		return;
+	entry = client_statements_repeated(statements, name, (size_t)(until - name));
+	if (!entry)
+		return;
+	query->has_text = true;
+	query->statement = statement_ref(entry->statement);
+	if (statements->recent_size <= sizeof(query->name))
+		memcpy(query->name, name, statements->recent_size);
+	else
+		text_copy(query->name, sizeof(query->name), (const char *)name);
+}
+
+void captured_text_bind(struct watched_query *query, const struct client_link *client,
+	const uint8_t *from, const uint8_t *bind, const uint8_t *until)
+{
+	if (!query->has_text && from < bind)
+		captured_text_find(query, client, from, bind);
+	if (!query->has_text)
+		note_repeated(query, client, bind, until);
+	if (!query->has_text || logs_parameters(client))
+		note_message(query, client, bind, until);
 }

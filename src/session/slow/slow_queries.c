@@ -42,10 +42,13 @@ static void report(const struct client_link *client, struct watched_query *query
 static struct watched_query *begin(
 	struct client_link *client, struct server_link *server, usec_t started)
 {
-	struct watched_query *query = query_watch_open(watch_of(&client->link), server);
+	struct watched_query *query = server->watched;
 
-	if (!query)
-		return NULL;
+	if (!query) {
+		query = query_watch_open(server);
+		if (!query)
+			return NULL;
+	}
 	/* The client has sent more before it took the answer of its last query. */
 	if (query->ended && query->client == client->link.id)
 		report(client, query, NULL);
@@ -57,48 +60,82 @@ static struct watched_query *begin(
 	return query;
 }
 
-struct watched_query *slow_queries_begin(const struct relay_run *run)
+/* Returns the record of the client's present query, which begins if there is none; or NULL. */
+static inline struct watched_query *present(
+	struct client_link *client, struct server_link *server)
+{
+	struct watched_query *query;
+
+	if (!client || !server || client->query_start == 0)
+		return NULL;
+	query = server->watched;
+	if (query && watched_query_is_of(query, client))
+		return query;
+	return client->replication ? NULL : begin(client, server, client->query_start);
+}
+
+/* The client has gone on. What it sends of a COPY may not be all: the server waits for the rest. */
+static void client_sent(struct watched_query *query, const struct server_link *server)
+{
+	const usec_t now = loop_now(server->link.stream.loop);
+
+	if (stream_is_blocked(&server->link.peer->stream))
+		return;
+	client_goes_on(query, now);
+	/* Or the server owes nothing, and the client has not sent the end of its query. */
+	if (server->copy == COPY_IN || requests_is_empty(&server->requests))
+		query->client_since = now;
+}
+
+void slow_queries_client_ran(const struct relay_run *run, const uint8_t *data)
 {
 	struct client_link *client = run->client;
+	struct server_link *server = server_of(client->link.peer);
+	struct watched_query *query;
 
-	if (client->query_start == 0 || client->replication)
-		return NULL;
-	return begin(client, run->server, client->query_start);
-}
-
-void slow_queries_message(
-	struct relay_run *run, const uint8_t *at, const struct frame *frame, bool whole)
-{
-	const size_t there = (size_t)(run->end - at);
-	struct watched_query *query = slow_queries_present(run);
-
+	if (run->at == data)
+		return;
+	query = present(client, server);
 	if (!query)
 		return;
-	if (query->client_since && !stream_is_blocked(&run->client->link.stream))
+	if (!run->is_replay)
+		query->received += (uint64_t)(run->at - data);
+	if (!query->has_text)
+		captured_text_find(query, client, run->start, run->at);
+	if (query->client_since)
+		client_sent(query, server);
+	else if (requests_is_empty(&server->requests))
+		query->client_since = loop_now(run->loop);
+}
+
+static inline bool logs_parameters(const struct link *link)
+{
+	return link_registry(link)->process->settings->log_parameters;
+}
+
+void slow_queries_bind(const struct relay_run *run, const uint8_t *at)
+{
+	struct watched_query *query = present(run->client, run->server);
+
+	if (query && (!query->has_text || logs_parameters(run->from)))
+		captured_text_bind(query, run->client, run->start, at, run->end);
+}
+
+void slow_queries_copy_end(const struct relay_run *run)
+{
+	struct watched_query *query = present(run->client, run->server);
+
+	if (query && !stream_is_blocked(&run->client->link.stream))
 		client_goes_on(query, loop_now(run->loop));
-	query->received += frame->total;
-	captured_text_note(query, run->client,
-		&(struct captured_message){
-			.type = frame->type,
-			.body = at + FRAME_HEADER_SIZE,
-			.length = (there < frame->total ? there : frame->total) -
-				FRAME_HEADER_SIZE,
-			.whole = whole,
-		});
 }
 
-void slow_queries_copy_data(struct relay_run *run)
+void slow_queries_note_running(struct server_link *server)
 {
-	struct watched_query *query = slow_queries_present(run);
+	struct watched_query *query = present(client_of(server->link.peer), server);
 
-	if (!query)
-		return;
-	query->received += run->frame.total;
-	if (!query->client_since || stream_is_blocked(&run->client->link.stream))
-		return;
-	/* The server waits for the next, unless it does not take this at once. */
-	client_goes_on(query, loop_now(run->loop));
-	query->client_since = loop_now(run->loop);
+	/* Its text is not known: that of a message behind it would be another. */
+	if (query)
+		query->has_text = true;
 }
 
 /* --- messages of the server --------------------------------------------------------------- */
@@ -123,7 +160,7 @@ uint64_t slow_queries_rows_of(const uint8_t *tag, size_t length)
 
 void slow_queries_error(struct relay_run *run, const uint8_t *at, const struct frame *frame)
 {
-	struct watched_query *query = slow_queries_present(run);
+	struct watched_query *query = present(run->client, run->server);
 	const size_t there = (size_t)(run->end - at);
 	struct report error;
 
@@ -141,54 +178,91 @@ void slow_queries_error(struct relay_run *run, const uint8_t *at, const struct f
 
 void slow_queries_copy_in(struct relay_run *run)
 {
-	struct watched_query *query = slow_queries_present(run);
+	struct watched_query *query = present(run->client, run->server);
 
 	if (query && !query->client_since)
 		query->client_since = loop_now(run->loop);
 }
 
-void slow_queries_answered(struct relay_run *run, usec_t started)
+/* A message that is not whole here is counted, and the rest of it in later runs is not. */
+static void count(struct relay_run *run, struct watched_query *query)
 {
-	struct watched_query *query =
-		query_watch_find(link_registry(run->from)->query_watch, run->server);
+	const uint8_t *at = run->start;
+	struct frame frame;
 
-	if (run->client->replication)
-		return;
-	/* It began before the log was turned on, or in the process before a takeover. */
-	if (!query || query->started != started || query->client != run->client->link.id)
-		query = begin(run->client, run->server, started);
+	run->start = run->at;
+	while (at < run->at) {
+		const size_t there = (size_t)(run->at - at);
+		const enum frame_result result =
+			frame_peek(at, there, run->max_message, &frame);
+
+		if (result != FRAME_WHOLE && result != FRAME_PARTIAL)
+			return;
+		if (frame.type == PQ_DATA_ROW || frame.type == PQ_COPY_DATA)
+			query->sent += frame.total;
+		else if (frame.type == PQ_COMMAND_COMPLETE && result == FRAME_WHOLE)
+			query->rows +=
+				slow_queries_rows_of(frame_body(at), frame_body_size(&frame));
+		at += frame.total < there ? frame.total : there;
+	}
+}
+
+void slow_queries_count(struct relay_run *run)
+{
+	struct watched_query *query = present(run->client, run->server);
+
 	if (query)
-		query->ended = loop_now(run->loop);
+		count(run, query);
 }
 
 /* --- the end of a run --------------------------------------------------------------------- */
 
-/* The client has its answer, and did not keep the server waiting. */
-static bool is_fast(const struct watched_query *query, const struct registry *registry)
+/* Does the server run the client's requests, not queries of our own? Their rows are not counted. */
+static bool answers_client(const struct server_link *server)
 {
-	return query->client_since == 0 &&
-		query->ended - query->started < registry->process->settings->log_min_duration;
+	return server->task == SERVER_TASK_NONE || server->task == SERVER_TASK_WATCH_RESET;
 }
 
-void slow_queries_run_ended(struct server_link *server)
+/* A function of its own: most answers are whole, and fast. */
+static __attribute__((noinline)) void follow_answer(
+	struct relay_run *run, struct watched_query *query, bool answered)
 {
-	struct client_link *client = client_of(server->link.peer);
-	const struct registry *registry = link_registry(&server->link);
-	struct watched_query *query = query_watch_find(registry->query_watch, server);
+	struct client_link *client = run->client;
+	const usec_t now = loop_now(run->loop);
 
-	if (!query || query->client != client->link.id)
+	if (!query->ended && answers_client(run->server))
+		count(run, query);
+	if (!query->ended && answered)
+		query->ended = now;
+	/* The client is about to be closed. */
+	if (run->broken)
 		return;
 	if (stream_is_blocked(&client->link.stream) ||
-		(!query->ended && requests_is_empty(&server->requests))) {
+		(!query->ended && requests_is_empty(&run->server->requests))) {
 		/* Or the server owes nothing, and the client has not sent the end of its query. */
 		if (!query->client_since)
-			query->client_since = loop_now(registry->loop);
+			query->client_since = now;
 	} else if (query->ended) {
-		if (is_fast(query, registry))
-			watched_query_end(query);
-		else
-			report(client, query, NULL);
+		report(client, query, NULL);
 	}
+}
+
+void slow_queries_server_ran(struct relay_run *run)
+{
+	const struct client_link *client = run->client;
+	struct watched_query *query = run->server->watched;
+	const usec_t limit = link_registry(run->from)->process->settings->log_min_duration;
+	bool answered;
+
+	if (!client || query->client != client->link.id)
+		return;
+	answered = client->query_start != query->started;
+	if (answered && !query->ended && query->client_since == 0 &&
+		loop_now(run->loop) - query->started < limit &&
+		!stream_is_blocked(&client->link.stream))
+		watched_query_end(query);
+	else
+		follow_answer(run, query, answered);
 }
 
 void slow_queries_client_drained(struct client_link *client)
@@ -197,7 +271,7 @@ void slow_queries_client_drained(struct client_link *client)
 
 	if (!client->link.peer)
 		return;
-	query = query_watch_find(watch_of(&client->link), server_of(client->link.peer));
+	query = server_of(client->link.peer)->watched;
 	if (!query || query->client != client->link.id)
 		return;
 	client_goes_on(query, loop_now(client->link.stream.loop));
@@ -210,7 +284,7 @@ void slow_queries_client_drained(struct client_link *client)
 /* While it took COPY data, the client could not send more. */
 void slow_queries_server_drained(struct server_link *server)
 {
-	struct watched_query *query = query_watch_find(watch_of(&server->link), server);
+	struct watched_query *query = server->watched;
 
 	if (query && query->client_since && server->copy == COPY_IN)
 		query->client_since = loop_now(server->link.stream.loop);
@@ -224,7 +298,7 @@ void slow_queries_closing(const struct link *link)
 	struct link *server = link->kind == LINK_SERVER ? (struct link *)link : link->peer;
 	const struct client_link *client =
 		(const struct client_link *)(link->kind == LINK_CLIENT ? link : link->peer);
-	struct watched_query *query = query_watch_find(watch, server_of(server));
+	struct watched_query *query = server_of(server)->watched;
 
 	if (query && query->client != client->link.id)
 		query = NULL;
@@ -236,7 +310,7 @@ void slow_queries_closing(const struct link *link)
 	if (!query)
 		return;
 	watched_query_free(watch->closing);
-	watch->closing = query_watch_take(watch, server_of(server));
+	watch->closing = query_watch_take(server_of(server));
 }
 
 /* Report a query without a server. */
@@ -296,7 +370,7 @@ void slow_queries_client_closed(
 
 void slow_queries_server_closed(struct server_link *server)
 {
-	watched_query_free(query_watch_take(watch_of(&server->link), server));
+	watched_query_free(query_watch_take(server));
 }
 
 void slow_queries_unsent(const struct client_link *client, enum reason reason)
