@@ -67,14 +67,42 @@ static struct advice *find(
 	return NULL;
 }
 
+/* Clients choose how many pools there are: what is not about one pool comes before. */
+static unsigned rank_of(enum advice_severity severity, const struct advice *finding)
+{
+	return 2 * (unsigned)severity + (finding->pool == 0);
+}
+
+/* The newest of the least important findings; NULL: none is less important than this rank. */
+static struct advice *find_lesser(struct findings *findings, unsigned rank)
+{
+	struct advice *found = NULL;
+
+	for (unsigned i = 0; i < findings->count; i++) {
+		struct advice *finding = &findings->all[i];
+		const unsigned lesser = rank_of(finding->severity, finding);
+
+		if (lesser >= rank)
+			continue;
+		if (!found || lesser < rank_of(found->severity, found) ||
+			(lesser == rank_of(found->severity, found) &&
+				finding->since >= found->since))
+			found = finding;
+	}
+	return found;
+}
+
 static struct advice *add(
 	struct findings *findings, enum advice_kind cause, const struct advice *like)
 {
 	struct advice *finding;
 
-	if (findings->count == FINDINGS_MOST)
+	if (findings->count < FINDINGS_MOST)
+		finding = &findings->all[findings->count++];
+	else
+		finding = find_lesser(findings, rank_of(rows[cause].severity, like));
+	if (!finding)
 		return NULL;
-	finding = &findings->all[findings->count++];
 	*finding = *like;
 	finding->cause = cause;
 	finding->since = findings->now;

@@ -26,6 +26,18 @@ enum {
 	SLOWEST, /* the 99th percentile */
 	CAUSE, /* of most pins: a bit of session_topics */
 	IS_AUTO, /* pool_size = auto */
+	BOUND, /* what BETTER_SIZE is bounded by: enum bound */
+	BOUND_LIMIT, /* that limit */
+	WAS_IDLE, /* at the last sample too many servers were idle */
+};
+
+/* What bounds the size of the pool: of a cap, BOUND_CAPS and its kind. */
+enum bound { BOUND_CLIENTS, BOUND_CORES, BOUND_CONNECTIONS, BOUND_CAPS };
+
+static const char *const cap_settings[CAPS] = {
+	[CAP_DATABASE] = "max_db_connections",
+	[CAP_USER] = "max_user_connections",
+	[CAP_PROCESS] = "max_server_connections",
 };
 
 /* --- what the servers do ------------------------------------------------------------------ */
@@ -93,44 +105,63 @@ static int64_t queries_at_host(const struct pool *pool, const struct use *use)
 	return use->running + (host && host->active > own ? host->active - own : 0);
 }
 
-/* The lowest of the limits that the pool shares; 0: none. */
-static int64_t lowest_cap(const struct pool *pool)
-{
-	int64_t lowest = 0;
-
-	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
-		const int64_t limit = cap_limit(pool, kind);
-
-		if (limit > 0 && (lowest == 0 || limit < lowest))
-			lowest = limit;
-	}
-	return lowest;
-}
-
 static int64_t smaller(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+static void bound_size(struct advice *finding, int64_t size, unsigned bound, int64_t limit)
+{
+	if (size >= finding->figures[BETTER_SIZE])
+		return;
+	finding->figures[BETTER_SIZE] = size;
+	finding->figures[BOUND] = bound;
+	finding->figures[BOUND_LIMIT] = limit;
+}
+
+/* Connections that the host accepts from us, less those that this process has for other pools. */
+static void bound_by_connections(
+	struct advice *finding, const struct pool *pool, const struct host *host)
+{
+	const int64_t most = (int64_t)host->capacity.max_connections - host->capacity.reserved;
+	const int64_t others = (int64_t)host->servers - pool_servers(pool);
+
+	if (most > 0)
+		bound_size(finding, most - (others > 0 ? others : 0), BOUND_CONNECTIONS,
+			host->capacity.max_connections);
 }
 
 /*
  * A size that serves more of the clients that wait: at most twice as much, and what the cores of the host
  * can use (model/host/sizing), or another limit allows.
  */
-static int64_t better_size(const struct pool *pool, const struct use *use, int64_t cores)
+static void set_better_size(
+	struct advice *finding, const struct pool *pool, const struct use *use, int64_t cores)
 {
 	const int64_t size = pool_size(pool);
 	const struct host *host = use->first ? use->first->at : NULL;
 	const int64_t others = queries_at_host(pool, use) - use->running;
-	int64_t better = smaller(size + pool->client_count[CLIENT_WAITING], size * 2);
 
+	finding->figures[BETTER_SIZE] =
+		smaller(size + pool->client_count[CLIENT_WAITING], size * 2);
+	finding->figures[BOUND] = BOUND_CLIENTS;
 	if (cores > 0)
-		better = smaller(better, cores * SIZING_PER_CORE - others);
-	if (host && host->capacity.max_connections > host->capacity.reserved)
-		better = smaller(
-			better, host->capacity.max_connections - host->capacity.reserved);
-	if (lowest_cap(pool) > 0)
-		better = smaller(better, lowest_cap(pool));
-	return better;
+		bound_size(finding, cores * SIZING_PER_CORE - others, BOUND_CORES, cores);
+	if (host)
+		bound_by_connections(finding, pool, host);
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const int64_t limit = cap_limit(pool, kind);
+
+		if (limit > 0)
+			bound_size(finding, limit, BOUND_CAPS + kind, limit);
+	}
+}
+
+/* The pool is as large as a limit allows that is not of the cores. */
+static bool is_at_limit(const struct advice *finding)
+{
+	return finding->figures[BETTER_SIZE] <= finding->figures[SIZE] &&
+		finding->figures[BOUND] >= BOUND_CONNECTIONS;
 }
 
 static void set_figures(
@@ -149,7 +180,7 @@ static void set_figures(
 	finding_average(finding, PINNED, use.pinned);
 	finding_average(finding, AT_HOST, queries_at_host(pool, &use));
 	figures[CORES] = use.first ? measures_cores(advisor, use.first) : 0;
-	figures[BETTER_SIZE] = better_size(pool, &use, figures[CORES]);
+	set_better_size(finding, pool, &use, figures[CORES]);
 	figures[IDLE_LIMIT] = advisor->registry->process->settings->idle_transaction_timeout;
 	figures[CAUSE] = pool_main_pin(pool);
 	figures[IDLE_TIME] = 0;
@@ -162,13 +193,26 @@ static void set_figures(
 
 /* --- what it is --------------------------------------------------------------------------- */
 
-static enum advice_kind kind_of(const struct advice *finding)
+/*
+ * At least half of them are idle; of advice that says so already, two fifths, so that it does not change
+ * with each sample.
+ */
+static bool are_idle(struct advice *finding)
 {
-	const int64_t *figures = finding->figures;
+	int64_t *figures = finding->figures;
 	const int64_t idle = figures[IN_TRANSACTION] + figures[IN_SESSION] + figures[PINNED];
 
-	/* At least half of them are idle. */
-	if (idle >= figures[RUNNING] && idle > 0) {
+	figures[WAS_IDLE] = idle > 0 &&
+		(figures[WAS_IDLE] ? 3 * idle >= 2 * figures[RUNNING]
+				   : idle >= figures[RUNNING]);
+	return figures[WAS_IDLE];
+}
+
+static enum advice_kind kind_of(struct advice *finding)
+{
+	const int64_t *figures = finding->figures;
+
+	if (are_idle(finding)) {
 		if (figures[IN_TRANSACTION] >= figures[IN_SESSION] &&
 			figures[IN_TRANSACTION] >= figures[PINNED])
 			return ADVICE_POOL_HELD;
@@ -177,9 +221,18 @@ static enum advice_kind kind_of(const struct advice *finding)
 	}
 	if (figures[CORES] > 0 &&
 		(figures[AT_HOST] >= figures[CORES] * SIZING_PER_CORE * 1000 ||
-			figures[BETTER_SIZE] <= figures[SIZE]))
+			(figures[BETTER_SIZE] <= figures[SIZE] && !is_at_limit(finding))))
 		return ADVICE_POOL_BUSY;
 	return ADVICE_POOL_FULL;
+}
+
+static const char *setting_of(const struct advice *finding)
+{
+	if (is_at_limit(finding))
+		return finding->figures[BOUND] >= BOUND_CAPS
+			? cap_settings[finding->figures[BOUND] - BOUND_CAPS]
+			: NULL;
+	return finding->figures[IS_AUTO] ? "auto_pool_max" : "pool_size";
 }
 
 void full_advice_look(struct advisor *advisor, struct pool *pool)
@@ -194,8 +247,8 @@ void full_advice_look(struct advisor *advisor, struct pool *pool)
 		return;
 	set_figures(advisor, finding, pool);
 	findings_show_as(finding, kind_of(finding));
-	if (finding->kind == ADVICE_POOL_FULL && finding->figures[IS_AUTO])
-		finding->setting = "auto_pool_max";
+	if (finding->kind == ADVICE_POOL_FULL)
+		finding->setting = setting_of(finding);
 }
 
 /* --- sentences ---------------------------------------------------------------------------- */
@@ -223,10 +276,29 @@ static void write_host(const struct advice *finding, struct buffer *out)
 		(long long)finding->figures[CORES], finding->figures[CORES] == 1 ? "" : "s");
 }
 
-static void write_full(const struct advice *finding, struct buffer *out)
+static void write_remedy(const struct advice *finding, struct buffer *out)
 {
 	const long long size = finding->figures[SIZE], better = finding->figures[BETTER_SIZE];
+	const long long limit = finding->figures[BOUND_LIMIT];
 
+	if (is_at_limit(finding) && finding->setting)
+		buffer_printf(out, "Raise %s, which allows %lld servers%s.", finding->setting,
+			limit, finding->figures[IS_AUTO] ? "" : ", together with pool_size");
+	else if (is_at_limit(finding))
+		buffer_printf(out,
+			"max_connections of PostgreSQL (%lld) has no more for this pool: raise it "
+			"there, or give other pools less (pool_size).",
+			limit);
+	else if (finding->figures[IS_AUTO])
+		buffer_printf(
+			out, "Raise auto_pool_max; SHOW SIZING tells how the size was found.");
+	else
+		buffer_printf(out, "Raise pool_size from %lld to %lld.", size,
+			better > size ? better : size + 1);
+}
+
+static void write_full(const struct advice *finding, struct buffer *out)
+{
 	write_share(finding, RUNNING, out);
 	buffer_printf(out, " of them run queries. ");
 	if (finding->figures[CORES] > 0) {
@@ -239,12 +311,7 @@ static void write_full(const struct advice *finding, struct buffer *out)
 			"How many cores PostgreSQL has is not known (host_cores); if "
 			"they are not all busy: ");
 	}
-	if (finding->figures[IS_AUTO])
-		buffer_printf(
-			out, "Raise auto_pool_max; SHOW SIZING tells how the size was found.");
-	else
-		buffer_printf(out, "Raise pool_size from %lld to %lld.", size,
-			better > size ? better : size + 1);
+	write_remedy(finding, out);
 }
 
 static void write_busy(const struct advice *finding, struct buffer *out)

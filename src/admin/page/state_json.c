@@ -197,6 +197,8 @@ static void write_one_advice(struct state_json *state, const struct advice *advi
 		json_integer(json, "pool", (int64_t)pool->number);
 	else
 		json_null(json, "pool");
+	json_text(json, "database", state->details ? advice_database(registry, advice) : NULL);
+	json_text(json, "user", state->details ? advice_user(registry, advice) : NULL);
 	json_integer(
 		json, "seconds", advice_age(advice, loop_now(registry->loop)) / USEC_PER_SEC);
 	advice_write(advice, state->details, &text);
