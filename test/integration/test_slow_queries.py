@@ -99,7 +99,8 @@ def test_time_in_the_queue_is_ours(new_pooler):
     holder.query("COMMIT")
     assert waiting.checked().value == "waited"
     row = last(pooler, text="SELECT 'waited'")
-    assert row["cause"] == "queue"
+    assert (row["cause"], row["setting"]) == ("queue", "pool_size")
+    assert "cause=queue setting=pool_size rows=1 " in lines(pooler, "waited")[-1]
     assert 2 * TENTH < row["queue_us"] <= row["total_us"]
     assert row["server_us"] < 2 * TENTH
     check_sum(row)
@@ -318,6 +319,24 @@ def test_a_cancelled_query_is_an_error_of_the_server(new_pooler):
     assert (row["error"], row["cause"]) == ("57014", "server")
 
 
+@pytest.mark.parametrize(
+    ("settings", "setting"),
+    [
+        ({"pool_mode": "session"}, "pool_mode"),
+        ({"pool_mode": "transaction", "default_pool_size": 2, "max_db_connections": 1}, "max_db_connections"),
+        ({"pool_mode": "transaction", "default_pool_size": 2, "max_user_connections": 1}, "max_user_connections"),
+    ],
+)
+def test_what_made_a_query_wait_is_named(new_pooler, settings, setting):
+    pooler = new_pooler({**ONE, "log_min_duration": 100, "query_wait_timeout": 0.3, **settings})
+    holder, waiting = pooler.client(), pooler.client()
+    holder.query("BEGIN")
+    waiting.send(wire.query("SELECT 'waited'"))
+    row = last(pooler)
+    assert (row["cause"], row["setting"]) == ("queue", setting)
+    pooler.allow("query_wait_timeout")
+
+
 @pytest.mark.parametrize("action", ["error", "disconnect"])
 def test_a_query_that_never_gets_a_server_is_slow_by_the_queue(new_pooler, action):
     pooler = new_pooler(
@@ -328,6 +347,7 @@ def test_a_query_that_never_gets_a_server_is_slow_by_the_queue(new_pooler, actio
     waiting.send(wire.query("SELECT 'never'"))
     row = last(pooler)
     assert (row["text"], row["cause"], row["ended"]) == ("SELECT 'never'", "queue", "query_wait_timeout")
+    assert row["setting"] == "idle_transaction_timeout"
     assert row["queue_us"] == row["total_us"] >= 2 * TENTH
     assert row["bytes_in"] == 5 + len("SELECT 'never'") + 1
     assert len(slow(pooler)) == 1

@@ -43,6 +43,7 @@ struct slow_query {
 	usec_t total; /* microseconds, as the parts that it consists of: */
 	usec_t parts[SLOW_CAUSES];
 	enum slow_cause cause;
+	const char *setting; /* that made it wait: session/slow/slow_setting; NULL: none */
 	uint64_t rows; /* as the command tags of the server say */
 	uint64_t sent; /* bytes of rows and COPY data to the client */
 	uint64_t received; /* bytes of messages from the client */

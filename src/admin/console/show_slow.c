@@ -18,6 +18,7 @@ static const struct column columns[] = {
 	{"client_port", COLUMN_INT4}, {"application_name", COLUMN_TEXT},
 	{"client", COLUMN_TEXT}, /* the ptr of SHOW CLIENTS */
 	{"cause", COLUMN_TEXT}, /* the longest of the three parts */
+	{"setting", COLUMN_TEXT}, /* that made it wait */
 	{"total_us", COLUMN_INT8}, {"queue_us", COLUMN_INT8}, {"server_us", COLUMN_INT8},
 	{"client_us", COLUMN_INT8}, {"rows", COLUMN_INT8},
 	{"bytes", COLUMN_INT8}, /* of rows and COPY data to the client */
@@ -50,6 +51,7 @@ static void add_row(struct result *result, const struct slow_query *query, bool 
 	add_text(result, query->application);
 	result_text(result, handle);
 	result_text(result, slow_cause_labels[query->cause]);
+	result_text(result, query->setting);
 	result_number(result, query->total);
 	for (unsigned i = 0; i < SLOW_CAUSES; i++)
 		result_number(result, query->parts[i]);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "session/slow/secret_words.h"
+#include "session/slow/slow_setting.h"
 #include "wire/trace_comment.h"
 
 /* What stands in place of the rest of a text with a secret. */
@@ -132,8 +133,10 @@ static void add_text(char *line, size_t size, const char *name, const char *text
 static void write_details(char *out, size_t size, const struct slow_query *query)
 {
 	out[0] = '\0';
-	add(out, size, " cause=%s rows=%llu bytes=%llu bytes_in=%llu",
-		slow_cause_labels[query->cause], (unsigned long long)query->rows,
+	add(out, size, " cause=%s", slow_cause_labels[query->cause]);
+	if (query->setting)
+		add(out, size, " setting=%s", query->setting);
+	add(out, size, " rows=%llu bytes=%llu bytes_in=%llu", (unsigned long long)query->rows,
 		(unsigned long long)query->sent, (unsigned long long)query->received);
 	if (query->sqlstate[0])
 		add(out, size, " sqlstate=%s", query->sqlstate);
@@ -166,6 +169,7 @@ static void collect_facts(struct link_facts *facts, const struct slow_query *que
 	add_number(facts, "server_us", (uint64_t)query->parts[SLOW_SERVER]);
 	add_number(facts, "client_us", (uint64_t)query->parts[SLOW_CLIENT]);
 	add_fact(facts, "cause", slow_cause_labels[query->cause]);
+	add_fact(facts, "setting", query->setting ? query->setting : "");
 	add_number(facts, "rows", query->rows);
 	add_number(facts, "bytes", query->sent);
 	add_number(facts, "bytes_in", query->received);
@@ -227,6 +231,9 @@ void slow_report(const struct client_link *client, const struct watched_query *q
 	slow->at = clock_wall();
 	slow->total = end - query->started;
 	share_time(slow, query);
+	slow->setting = slow->cause == SLOW_QUEUE
+		? slow_setting(client->link.pool, slow->parts[SLOW_QUEUE])
+		: NULL;
 	name_parties(slow, client);
 	slow->rows = query->rows;
 	slow->sent = query->sent;
