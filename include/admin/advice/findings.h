@@ -13,7 +13,7 @@
 enum {
 	/* Of more, those of higher severity and those that are not about one pool are kept. */
 	FINDINGS_MOST = 128,
-	FINDING_FIGURES = 20,
+	FINDING_FIGURES = 22,
 	FINDING_NAME_SIZE = 200,
 	/* config/user_config: USER_NAME_LIMIT; longer names of clients are cut. */
 	FINDING_SUBJECT_SIZE = 136,

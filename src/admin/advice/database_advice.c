@@ -14,17 +14,21 @@ enum {
 };
 
 /* How many statements clients have names for, of all databases: they are not counted by database. */
-static int64_t count_texts(const struct registry *registry)
+static int64_t count_texts(struct advisor *advisor)
 {
 	const struct statement *statement, *next;
-	unsigned count = 0, looked_at = 0;
+	unsigned looked_at = 0;
 
-	HASH_ITER (by_content, registry->statements.by_content, statement, next) {
-		count += statement->names > 0;
-		if (count == TEXTS_COUNTED || ++looked_at == TEXTS_LOOKED_AT)
+	if (advisor->texts_at == advisor->findings.now)
+		return advisor->texts;
+	advisor->texts_at = advisor->findings.now;
+	advisor->texts = 0;
+	HASH_ITER (by_content, advisor->registry->statements.by_content, statement, next) {
+		advisor->texts += statement->names > 0;
+		if (advisor->texts == TEXTS_COUNTED || ++looked_at == TEXTS_LOOKED_AT)
 			break;
 	}
-	return count;
+	return advisor->texts;
 }
 
 static void look_at_statements(struct advisor *advisor, struct database *database)
@@ -47,9 +51,9 @@ static void look_at_statements(struct advisor *advisor, struct database *databas
 		hits + misses > 0 ? (int64_t)(misses * PERCENT / (hits + misses)) : 0;
 	finding->figures[STATEMENTS_MOST] =
 		advisor->registry->process->settings->max_prepared_statements;
-	/* It is a walk: not at each sample. */
+	/* It is a walk: not at each sample, and once for all databases. */
 	if (finding->weight == 0 || advisor->turns)
-		finding->figures[TEXTS] = count_texts(advisor->registry);
+		finding->figures[TEXTS] = count_texts(advisor);
 }
 
 /* Room for all texts, in tens; the statements of a server cost memory at PostgreSQL. */
@@ -66,7 +70,7 @@ static void write_texts(const struct advice *finding, struct buffer *out)
 	const long long texts = finding->figures[TEXTS];
 
 	if (texts > finding->figures[STATEMENTS_MOST])
-		buffer_printf(out, "Clients use %s%lld different statements. ",
+		buffer_printf(out, "Clients use %s%lld different statements in all databases. ",
 			texts == TEXTS_COUNTED ? "at least " : "", texts);
 }
 

@@ -4,6 +4,8 @@
  * what the servers do: they run queries, and PostgreSQL has cores left or not; or they are idle, since their
  * clients keep them in a transaction, in session mode, or by something that pins them.
  */
+#include <assert.h>
+
 #include "admin/advice/rules.h"
 #include "model/pool_pins.h"
 #include "wire/pin_causes.h"
@@ -28,8 +30,15 @@ enum {
 	IS_AUTO, /* pool_size = auto */
 	BOUND, /* what BETTER_SIZE is bounded by: enum bound */
 	BOUND_LIMIT, /* that limit */
-	WAS_IDLE, /* at the last sample too many servers were idle */
+	KIND, /* that it is shown as */
+	OTHER_SAMPLES, /* in sequence in which another kind would be right */
+	FIGURES
 };
+
+static_assert((int)FIGURES <= (int)FINDING_FIGURES, "a finding has room for them");
+
+/* So many samples in sequence make advice that is shown another kind. */
+enum { SAMPLES_OF_ANOTHER_KIND = 10 };
 
 /* What bounds the size of the pool: of a cap, BOUND_CAPS and its kind. */
 enum bound { BOUND_CLIENTS, BOUND_CORES, BOUND_CONNECTIONS, BOUND_CAPS };
@@ -119,16 +128,35 @@ static void bound_size(struct advice *finding, int64_t size, unsigned bound, int
 	finding->figures[BOUND_LIMIT] = limit;
 }
 
+/* So many of these servers are not of the pool. */
+static int64_t servers_of_others(const struct pool *pool, unsigned servers)
+{
+	const unsigned own = pool_servers(pool);
+
+	return servers > own ? servers - own : 0;
+}
+
 /* Connections that the host accepts from us, less those that this process has for other pools. */
 static void bound_by_connections(
 	struct advice *finding, const struct pool *pool, const struct host *host)
 {
 	const int64_t most = (int64_t)host->capacity.max_connections - host->capacity.reserved;
-	const int64_t others = (int64_t)host->servers - pool_servers(pool);
 
 	if (most > 0)
-		bound_size(finding, most - (others > 0 ? others : 0), BOUND_CONNECTIONS,
-			host->capacity.max_connections);
+		bound_size(finding, most - servers_of_others(pool, host->servers),
+			BOUND_CONNECTIONS, host->capacity.max_connections);
+}
+
+static void bound_by_caps(struct advice *finding, const struct pool *pool)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const int64_t limit = cap_limit(pool, kind);
+
+		if (limit > 0)
+			bound_size(finding,
+				limit - servers_of_others(pool, cap_of(pool, kind)->servers),
+				BOUND_CAPS + kind, limit);
+	}
 }
 
 /*
@@ -149,12 +177,7 @@ static void set_better_size(
 		bound_size(finding, cores * SIZING_PER_CORE - others, BOUND_CORES, cores);
 	if (host)
 		bound_by_connections(finding, pool, host);
-	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
-		const int64_t limit = cap_limit(pool, kind);
-
-		if (limit > 0)
-			bound_size(finding, limit, BOUND_CAPS + kind, limit);
-	}
+	bound_by_caps(finding, pool);
 }
 
 /* The pool is as large as a limit allows that is not of the cores. */
@@ -197,18 +220,18 @@ static void set_figures(
  * At least half of them are idle; of advice that says so already, two fifths, so that it does not change
  * with each sample.
  */
-static bool are_idle(struct advice *finding)
+static bool are_idle(const struct advice *finding)
 {
-	int64_t *figures = finding->figures;
+	const int64_t *figures = finding->figures;
 	const int64_t idle = figures[IN_TRANSACTION] + figures[IN_SESSION] + figures[PINNED];
 
-	figures[WAS_IDLE] = idle > 0 &&
-		(figures[WAS_IDLE] ? 3 * idle >= 2 * figures[RUNNING]
-				   : idle >= figures[RUNNING]);
-	return figures[WAS_IDLE];
+	if (figures[KIND] == ADVICE_POOL_FULL || figures[KIND] == ADVICE_POOL_BUSY)
+		return idle >= figures[RUNNING] && idle > 0;
+	return 3 * idle >= 2 * figures[RUNNING] && idle > 0;
 }
 
-static enum advice_kind kind_of(struct advice *finding)
+/* What the figures of this sample tell. */
+static enum advice_kind kind_of(const struct advice *finding)
 {
 	const int64_t *figures = finding->figures;
 
@@ -224,6 +247,21 @@ static enum advice_kind kind_of(struct advice *finding)
 			(figures[BETTER_SIZE] <= figures[SIZE] && !is_at_limit(finding))))
 		return ADVICE_POOL_BUSY;
 	return ADVICE_POOL_FULL;
+}
+
+/* Advice that is shown keeps its kind until another one has been right for some time. */
+static enum advice_kind steady_kind(struct advice *finding)
+{
+	const enum advice_kind kind = kind_of(finding);
+	int64_t *figures = finding->figures;
+
+	if (figures[KIND] == (int64_t)kind)
+		figures[OTHER_SAMPLES] = 0;
+	else if (!finding->is_shown || ++figures[OTHER_SAMPLES] == SAMPLES_OF_ANOTHER_KIND) {
+		figures[KIND] = kind;
+		figures[OTHER_SAMPLES] = 0;
+	}
+	return (enum advice_kind)figures[KIND];
 }
 
 static const char *setting_of(const struct advice *finding)
@@ -246,7 +284,7 @@ void full_advice_look(struct advisor *advisor, struct pool *pool)
 	if (!finding)
 		return;
 	set_figures(advisor, finding, pool);
-	findings_show_as(finding, kind_of(finding));
+	findings_show_as(finding, steady_kind(finding));
 	if (finding->kind == ADVICE_POOL_FULL)
 		finding->setting = setting_of(finding);
 }

@@ -127,6 +127,35 @@ static void test_number_of_findings_is_bounded(void **state)
 	assert_int_equal(findings.shown_count, ADVICE_MOST);
 }
 
+/* Findings about pools, of which clients can make many, do not keep those about a host away, nor severe ones. */
+static void test_lesser_findings_give_way(void **state)
+{
+	static const char places[2 * FINDINGS_MOST];
+	struct pool *pool = fake_pool("db", "alice");
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		now += USEC_PER_SEC;
+		findings_begin(&findings, now);
+		for (unsigned j = 0; j < COUNT(places); j++)
+			findings_note(&findings, ADVICE_POOL_FULL,
+				&(struct finding_subject){.pool = pool, .other = &places[j]});
+		if (i > 0) {
+			assert_non_null(findings_note(&findings, ADVICE_HOST_DOWN,
+				&(struct finding_subject){.other = places}));
+			assert_non_null(findings_note(&findings, ADVICE_LOGIN_FAILING,
+				&(struct finding_subject){.pool = pool}));
+			assert_null(findings_note(&findings, ADVICE_LONG_TRANSACTION,
+				&(struct finding_subject){.pool = pool}));
+		}
+		findings_end(&findings);
+		assert_int_equal(findings.count, FINDINGS_MOST);
+	}
+	assert_int_equal(findings.shown[0]->kind, ADVICE_LOGIN_FAILING);
+	/* The newest one gave way: those that are shown are the oldest. */
+	assert_int_equal(now - findings.shown[1]->since, 39 * USEC_PER_SEC);
+}
+
 static void test_average_follows_slowly(void **state)
 {
 	struct advice *finding;
@@ -191,6 +220,7 @@ int main(void)
 		TEST(late_sample_counts_for_little),
 		TEST(most_severe_comes_first_and_then_the_oldest),
 		TEST(number_of_findings_is_bounded),
+		TEST(lesser_findings_give_way),
 		TEST(average_follows_slowly),
 		TEST(names_are_printable),
 		TEST(times_are_in_words),
