@@ -11,7 +11,7 @@
 #include "admin/advice/advice.h"
 
 enum {
-	/* Of more, those of higher severity and those that are not about one pool are kept. */
+	/* Of more, the more severe ones are kept; pools and databases have three quarters of the places. */
 	FINDINGS_MOST = 128,
 	FINDING_FIGURES = 22,
 	FINDING_NAME_SIZE = 200,

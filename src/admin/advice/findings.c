@@ -67,25 +67,43 @@ static struct advice *find(
 	return NULL;
 }
 
-/* Clients choose how many pools there are: what is not about one pool comes before. */
-static unsigned rank_of(enum advice_severity severity, const struct advice *finding)
+/*
+ * Clients choose how many pools there are, and databases by the one called *: a quarter of the places is for
+ * what is not about one of them.
+ */
+static bool is_of_many(const struct advice *finding)
 {
-	return 2 * (unsigned)severity + (finding->pool == 0);
+	return finding->database[0] != '\0';
 }
 
-/* The newest of the least important findings; NULL: none is less important than this rank. */
-static struct advice *find_lesser(struct findings *findings, unsigned rank)
+enum {
+	FINDINGS_OF_MANY = FINDINGS_MOST - FINDINGS_MOST / 4,
+	ADVICE_OF_MANY = ADVICE_MOST - ADVICE_MOST / 4,
+};
+
+static bool has_place(const struct findings *findings, const struct advice *like)
+{
+	unsigned of_many = 0;
+
+	for (unsigned i = 0; i < findings->count; i++)
+		of_many += is_of_many(&findings->all[i]);
+	return findings->count < FINDINGS_MOST &&
+		(!is_of_many(like) || of_many < FINDINGS_OF_MANY);
+}
+
+/* The newest of the least severe findings that are about many, as this one; NULL: none is less severe. */
+static struct advice *find_lesser(
+	struct findings *findings, enum advice_severity severity, const struct advice *like)
 {
 	struct advice *found = NULL;
 
 	for (unsigned i = 0; i < findings->count; i++) {
 		struct advice *finding = &findings->all[i];
-		const unsigned lesser = rank_of(finding->severity, finding);
 
-		if (lesser >= rank)
+		if (finding->severity >= severity || is_of_many(finding) != is_of_many(like))
 			continue;
-		if (!found || lesser < rank_of(found->severity, found) ||
-			(lesser == rank_of(found->severity, found) &&
+		if (!found || finding->severity < found->severity ||
+			(finding->severity == found->severity &&
 				finding->since >= found->since))
 			found = finding;
 	}
@@ -95,12 +113,10 @@ static struct advice *find_lesser(struct findings *findings, unsigned rank)
 static struct advice *add(
 	struct findings *findings, enum advice_kind cause, const struct advice *like)
 {
-	struct advice *finding;
+	struct advice *finding = has_place(findings, like)
+		? &findings->all[findings->count++]
+		: find_lesser(findings, rows[cause].severity, like);
 
-	if (findings->count < FINDINGS_MOST)
-		finding = &findings->all[findings->count++];
-	else
-		finding = find_lesser(findings, rank_of(rows[cause].severity, like));
 	if (!finding)
 		return NULL;
 	*finding = *like;
@@ -171,15 +187,19 @@ static int compare(const void *a, const void *b)
 static void choose(struct findings *findings)
 {
 	struct advice *sorted[FINDINGS_MOST];
-	unsigned count = 0;
+	unsigned count = 0, of_many = 0;
 
 	for (unsigned i = 0; i < findings->count; i++) {
 		if (findings->all[i].is_shown)
 			sorted[count++] = &findings->all[i];
 	}
 	qsort(sorted, count, sizeof(sorted[0]), compare);
-	findings->shown_count = count < ADVICE_MOST ? count : ADVICE_MOST;
-	memcpy(findings->shown, sorted, findings->shown_count * sizeof(sorted[0]));
+	findings->shown_count = 0;
+	for (unsigned i = 0; i < count && findings->shown_count < ADVICE_MOST; i++) {
+		if (is_of_many(sorted[i]) && of_many++ >= ADVICE_OF_MANY)
+			continue;
+		findings->shown[findings->shown_count++] = sorted[i];
+	}
 }
 
 void findings_end(struct findings *findings)
