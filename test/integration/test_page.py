@@ -311,6 +311,19 @@ def test_slow_queries_are_told(served):
     assert (slow["text"], slow["application"]) == (None, None)
 
 
+def test_queries_that_waited_for_the_same_are_told_as_one(served):
+    pooler = served({"default_pool_size": 1, "log_min_duration": "100ms"})
+    first, *others = [pooler.client() for _ in range(3)]
+    first.send(wire.query("SELECT pg_sleep(0.3)"))
+    pooler.wait_pool(sv_active=1)
+    for number, client in enumerate(others):
+        client.send(wire.query(f"SELECT {number}"))
+    for client in (first, *others):
+        client.read_until("Z")
+    found = wait_until(lambda: [each for each in state_of(pooler)["slow"] if each["cause"] == "queue"], 5, "a group")
+    assert [(each["count"], each["setting"]) for each in found] == [(2, "pool_size")]
+
+
 def test_slow_queries_are_told_in_groups(served):
     pooler = served({"log_min_duration": 0, "page_details": 1})
     client = pooler.client(application_name="report")

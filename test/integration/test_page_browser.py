@@ -320,6 +320,11 @@ def test_the_verdict_follows_the_advice_on_the_pool(open_page):
             page.run("(next) => { state = next; showState(); }", state)
             assert page.text("#headline") == FULL + headline
             assert page.text("#change").startswith(change)
+        # A limit of PostgreSQL: there is no setting.
+        del state["advice"][0]
+        state["advice"][0] |= {"code": "pool_full", "setting": None}
+        page.run("(next) => { state = next; showState(); }", state)
+        assert page.text("#change") == "See the advice on pool 1."
 
 
 def test_advice_is_about_a_pool_a_database_a_user_or_none_of_them(open_page):

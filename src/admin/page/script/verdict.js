@@ -63,8 +63,9 @@ function causeOfFull(pool, name, before) {
 	const advice = adviceOnFull(pool);
 	if (advice) {
 		const slower = advice.code === "pool_full" && usualQueryTime(pool.id, before) !== null && isSlower(pool, before);
+		const busy = advice.code === "pool_busy";
 		return [`${name} ${slower ? "is full, and its queries are slower than usual" : FULL[advice.code]}`,
-			"The queries: log_min_duration shows the slow ones.", slower || advice.code === "pool_busy"];
+			busy ? "The queries: log_min_duration shows the slow ones." : `See the advice on ${name}.`, slower || busy];
 	}
 	if (isSlower(pool, before))
 		return [`${name} is full because PostgreSQL is slow`, "The queries: log_min_duration shows the slow ones.", true];
