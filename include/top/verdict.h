@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * One sentence on what holds the clients up: what the pool with the longest wait tells, and which
- * client holds its servers. Beside it the most severe advice of a pooler that has SHOW ADVICE.
+ * client holds its servers. Beside it the most severe advice of a pooler that has SHOW ADVICE; of a
+ * full pool that has an open transaction too, the advice on the pool.
  */
 #ifndef PGUSHER_TOP_VERDICT_H
 #define PGUSHER_TOP_VERDICT_H
@@ -23,7 +24,7 @@ struct verdict {
 /* Make the sentence of the last answers, about the pool with the longest wait. */
 void verdict_write(struct verdict *verdict, const struct feed *feed, const struct holds *holds);
 
-/* Take the most severe advice, if it is a warning at least. */
+/* Take this advice, if it is a warning at least. */
 void verdict_take_advice(struct verdict *verdict, const struct feed *feed);
 
 /*

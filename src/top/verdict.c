@@ -52,17 +52,42 @@ static int severity(const struct table *advice, size_t row)
 	return strcmp(word, "critical") == 0 ? 2 : strcmp(word, "warning") == 0;
 }
 
-void verdict_take_advice(struct verdict *verdict, const struct feed *feed)
+/* Returns the row that says why this pool is full; the number of rows: none does. */
+static size_t find_full(const struct table *advice, const char *database, const char *user)
 {
-	const struct table *advice = feed_table(feed, TOPIC_ADVICE);
-	const char *setting, *database;
-	size_t worst = 0;
+	size_t row;
 
-	*verdict = (struct verdict){.style = STYLE_PLAIN};
+	for (row = 0; row < advice->row_count; row++) {
+		if (strncmp(text(advice, row, "code"), "pool_", strlen("pool_")) == 0 &&
+			strcmp(text(advice, row, "database"), database) == 0 &&
+			strcmp(text(advice, row, "user"), user) == 0)
+			break;
+	}
+	return row;
+}
+
+/* The most severe row, but for an open transaction of a full pool that of the pool: its cause. */
+static size_t find_advice(const struct table *advice)
+{
+	size_t worst = 0, full;
+
 	for (size_t row = 1; row < advice->row_count; row++) {
 		if (severity(advice, row) > severity(advice, worst))
 			worst = row;
 	}
+	if (strcmp(text(advice, worst, "code"), "idle_transaction") != 0)
+		return worst;
+	full = find_full(advice, text(advice, worst, "database"), text(advice, worst, "user"));
+	return full < advice->row_count && severity(advice, full) > 0 ? full : worst;
+}
+
+void verdict_take_advice(struct verdict *verdict, const struct feed *feed)
+{
+	const struct table *advice = feed_table(feed, TOPIC_ADVICE);
+	const char *setting, *database;
+	const size_t worst = find_advice(advice);
+
+	*verdict = (struct verdict){.style = STYLE_PLAIN};
 	if (severity(advice, worst) == 0)
 		return;
 	verdict->style = severity(advice, worst) == 2 ? STYLE_CRITICAL : STYLE_WARNING;
@@ -153,6 +178,17 @@ struct question {
 	struct worst worst;
 };
 
+/* The setting that advice on this full pool names. */
+static void name_setting(struct verdict *verdict, const struct question *question)
+{
+	const struct table *advice = feed_table(question->feed, TOPIC_ADVICE);
+	const size_t row = find_full(advice, question->worst.database, question->worst.user);
+
+	if (strcmp(text(advice, row, "code"), "pool_full") == 0 &&
+		text(advice, row, "setting")[0])
+		say(verdict, " [%.64s]", text(advice, row, "setting"));
+}
+
 static void name_holders(struct verdict *verdict, const struct question *question)
 {
 	struct holders_sum sum;
@@ -166,9 +202,10 @@ static void name_holders(struct verdict *verdict, const struct question *questio
 			sum.queries == 1 ? "runs a query" : "run queries", sum.transactions);
 		if (sum.others > 0)
 			say(verdict, ", %zu kept for sessions", sum.others);
-		if (sum.oldest->since >= least_wait)
-			name_oldest(verdict, question->feed, sum.oldest);
 	}
+	name_setting(verdict, question);
+	if (sum.oldest && sum.oldest->since >= least_wait)
+		name_oldest(verdict, question->feed, sum.oldest);
 	holders_free(&holders);
 }
 

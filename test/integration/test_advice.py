@@ -233,7 +233,8 @@ def test_overload_is_explained(served):
         assert "one by application 'batch <b>'" in said["held"]
         assert "With pool_mode = transaction others could use them" in said["kept"]
         assert "1 of the 1 connections that max_db_connections allows" in said["bound"]
-        assert "Raise max_prepared_statements from 5 to 10" in said["texts"]
+        assert "Clients use 20 different statements" in said["texts"]
+        assert "Raise max_prepared_statements from 5 to 20" in said["texts"]
         old = advice(pooler, "idle_transaction", timeout=60, database="held")
         assert old["severity"] == "critical"
         assert re.search(r"'batch <b>' \(.*\) has been open for 6\d s", old["advice"])

@@ -194,6 +194,10 @@ def test_the_state_has_the_same_advice(scene):
     assert full["pool"] == pool["id"]
     assert figures["hosts"][1]["lag_seconds"] > 5
     assert {each["application"] for each in figures["slow"]} == {"storefront"}
+    assert len(figures["slow"]) <= 8
+    # One row for all that waited because the pool is small.
+    (waits,) = [each for each in figures["slow"] if each["setting"] == "pool_size" and each["cause"] == "queue"]
+    assert waits["count"] > 2
 
 
 def test_without_details_no_name_is_in_the_state(scene):
@@ -224,7 +228,8 @@ def test_the_page_names_each_cause_and_its_setting(scene, browser):
         for setting in CAUSES.values():
             assert setting in text
         assert "application 'billing'" in text
-        assert "Clients wait: shop / app is full" in text
+        assert "Clients wait: shop / app is full, PostgreSQL is not the limit. A transaction is left open" in text
+        assert "pool_size, idle_transaction_timeout: see the advice on shop / app" in text
         for width in (1280, 390):
             for theme in ("light", "dark"):
                 page.show(width, theme=theme)
@@ -251,6 +256,9 @@ def test_top_names_each_cause_and_its_setting(terminal):
     screen = terminal.wait("shop ")
     keep("top-pools.txt", screen)
     assert re.search(r"^shop +app .*\b19\d\b", screen, re.M)
+    flat = " ".join(screen.split())
+    assert re.search(r'\[pool_size\]; "billing" \S+ is idle in its transaction', flat)
+    assert "shop/app: " in flat and "Raise pool_size from 5 to 10. [pool_size]" in flat
     terminal.press("a")
     terminal.wait("max_prepared_statements")
     screen = terminal.wait("max_standby_lag")

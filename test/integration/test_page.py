@@ -277,6 +277,20 @@ def test_advice_is_told_with_names_only_with_page_details(served):
     assert only(rows)["setting"] == "host"
 
 
+def test_whom_advice_is_about_is_told_only_with_page_details(served):
+    pooler = served(databases={"away": {"host": HOST, "port": free_port()}})
+    waiting = pooler.raw()
+    waiting.send_startup("app", "away")
+
+    def about():
+        advice = state_of(pooler)["advice"]
+        return [(one["database"], one["user"]) for one in advice if one["code"] == "login_failing"]
+
+    assert wait_until(about, 10, "advice") == [(None, None)]
+    pooler.command("SET page_details = 1")
+    assert wait_until(about, 5, "advice") == [("away", "app")]
+
+
 def test_slow_queries_are_told(served):
     settings = {"default_pool_size": 1, "log_min_duration": 0, "page_details": 1}
     pooler = served(settings)
@@ -295,9 +309,41 @@ def test_slow_queries_are_told(served):
     pooler.command("SET page_details = 0")
     slow = only(state_of(pooler)["slow"])
     assert (slow["text"], slow["application"]) == (None, None)
+
+
+def test_queries_that_waited_for_the_same_are_told_as_one(served):
+    pooler = served({"default_pool_size": 1, "log_min_duration": "100ms"})
+    first, *others = [pooler.client() for _ in range(3)]
+    first.send(wire.query("SELECT pg_sleep(0.3)"))
+    pooler.wait_pool(sv_active=1)
+    for number, client in enumerate(others):
+        client.send(wire.query(f"SELECT {number}"))
+    for client in (first, *others):
+        client.read_until("Z")
+    found = wait_until(lambda: [each for each in state_of(pooler)["slow"] if each["cause"] == "queue"], 5, "a group")
+    assert [(each["count"], each["setting"]) for each in found] == [(2, "pool_size")]
+
+
+def test_slow_queries_are_told_in_groups(served):
+    pooler = served({"log_min_duration": 0, "page_details": 1})
+    client = pooler.client(application_name="report")
     for _ in range(25):
-        client.query("SELECT 1")
-    wait_until(lambda: len(state_of(pooler)["slow"]) == 20, 5, "twenty slow queries")
+        client.query("SELECT pg_sleep(0.001)")
+    pooler.wait_pool(sv_idle=1)
+
+    def groups():
+        return {each["text"]: each for each in state_of(pooler)["slow"] if each["cause"] == "server"}
+
+    first = wait_until(lambda: groups().get("SELECT pg_sleep(0.001)"), 5, "the group")
+    assert first["count"] >= 24 and first["setting"] is None
+    slowest = max(int(row["total_us"]) for row in pooler.show("SLOW", cause="server"))
+    assert first["total_ms"] == pytest.approx(slowest / 1000)
+    for number in range(10):
+        client.query(f"SELECT pg_sleep(0.001), {number}")
+    wait_until(lambda: "SELECT pg_sleep(0.001), 9" in groups(), 5, "the newest group")
+    found = state_of(pooler)["slow"]
+    assert len(found) == 8
+    assert [each["at"] for each in found] == sorted((each["at"] for each in found), reverse=True)
 
 
 # The history

@@ -33,9 +33,9 @@ HEADLINES = {
     "empty": "No client is connected",
     "hostile": "Clients wait only briefly, but there is advice",
     "many": "Clients wait: pool 200 is not full, but a limit of its database, user or host is reached",
-    "overload": "Clients wait: pool 1 is full, PostgreSQL is not the limit",
+    "overload": "Clients wait: pool 1 is full, PostgreSQL is not the limit. A transaction is left open",
     "paused": "pgusher is paused: clients wait until RESUME",
-    "slow_server": "Clients wait: pool 1 is full because PostgreSQL is slow",
+    "slow_server": "Clients wait: pool 1 is full, and its queries are slower than usual. A transaction is left open",
     "unknown": "No client waits: pgusher and PostgreSQL keep up",
 }
 
@@ -124,11 +124,16 @@ def every_figure():
             )
         ],
         advice=[
-            new_advice("code_of_advice", severity="info", seconds=735, text="Text of advice.", setting="a_setting")
+            new_advice(
+                "code_of_advice", severity="info", seconds=735, text="Text of advice.", setting="a_setting",
+                pool=None, database="archive", user="clerk")
         ],
         slow=[
             new_slow(
                 0,
+                count=739,
+                cause="client",
+                setting="pool_mode",
                 total_ms=740,
                 queue_ms=741,
                 server_ms=742,
@@ -189,11 +194,11 @@ def test_each_figure_is_on_the_page(open_page):
             "seconds_left": "75.8 s",
         }
         # Whether names are shown, whether a pool is paused, and numbers that refer to another object.
-        not_shown = {"details", "paused", "id", "pool", "host", "at"}
+        not_shown = {"details", "paused", "id", "pool", "host", "at", "cause"}
         for name, value in leaves(state):
             if name not in not_shown and value is not None:
                 assert elsewhere.get(name, str(value).removesuffix(".0")) in text, name
-        for words in ("shop / web", "718 ms", "71.2 s", "733 B", "73.4 s", "745 B", "755 B", "763 B"):
+        for words in ("shop / web", "archive / clerk", "718 ms", "71.2 s", "733 B", "73.4 s", "745 B", "755 B", "763 B"):
             assert words in text
 
 
@@ -233,23 +238,30 @@ def test_the_verdict_answers_the_four_questions(open_page):
         holder = page.text("#holder")
         assert "pool 1: 5 of 5 servers active" in holder and "idle in its transaction for 60.1 s" in holder
         assert page.text("#since") == "22:09:10, 4 min 10 s ago"
-        assert page.text("#change") == "idle_transaction_timeout: see the advice on pool 1"
+        assert page.text("#change") == "pool_size, idle_transaction_timeout: see the advice on pool 1"
         assert page.run("() => document.title") == "(95 waiting) pgusher"
 
 
 FULL = "Clients wait: pool 1 is full"
+OPEN = ". A transaction is left open"
 
 
 VERDICTS = [
     ({"oldest_idle_transaction": 0}, f"{FULL}, PostgreSQL is not the limit", "pool_size"),
-    ({}, f"{FULL}, PostgreSQL is not the limit", "idle_transaction_timeout"),
-    ({"servers": {"pinned": 4}}, f"{FULL} because servers are pinned to clients", "SHOW PINS"),
+    ({}, f"{FULL}, PostgreSQL is not the limit{OPEN}", "idle_transaction_timeout"),
+    ({"servers": {"pinned": 4}}, f"{FULL} because servers are pinned to clients{OPEN}", "SHOW PINS"),
     (
         {"transaction_ms": times(300, 400, 500, 600)},
         f"{FULL} because transactions hold servers between queries",
         "application",
     ),
-    ({"query_ms": times(300, 400, 500, 600)}, f"{FULL} because PostgreSQL is slow", "log_min_duration"),
+    # One query of each transaction takes long: the others do not make it an idle one.
+    (
+        {"query_ms": times(0.4, 1, 290, 300), "transaction_ms": times(300, 400, 500, 600)},
+        f"{FULL} because PostgreSQL is slow{OPEN}",
+        "log_min_duration",
+    ),
+    ({"query_ms": times(300, 400, 500, 600)}, f"{FULL} because PostgreSQL is slow{OPEN}", "log_min_duration"),
     ({"paused": True}, "Clients wait: pool 1 is paused", "RESUME"),
     (
         {"servers": {"active": 1, "login": 2}},
@@ -282,6 +294,52 @@ def test_the_verdict_names_the_cause_and_what_to_change(open_page):
             page.run("(next) => { state = next; showState(); }", state)
             assert page.text("#headline") == headline
             assert change in page.text("#change")
+
+
+ADVISED = [
+    ("pool_full", "pool_size", ", PostgreSQL is not the limit" + OPEN, "pool_size, idle_transaction_timeout: see"),
+    ("pool_full", "max_db_connections", ", PostgreSQL is not the limit" + OPEN, "max_db_connections, idle"),
+    ("pool_busy", None, " because PostgreSQL is busy" + OPEN, "idle_transaction_timeout: see the advice"),
+    ("pool_held", "idle_transaction_timeout", " because transactions hold servers between queries",
+     "idle_transaction_timeout: see the advice on pool 1"),
+    ("pool_session", "pool_mode", " because clients keep servers for their sessions" + OPEN, "pool_mode, idle"),
+    ("pool_pinned", "pin_causes", " because servers are pinned to clients" + OPEN, "pin_causes, idle"),
+]
+
+
+def test_the_verdict_follows_the_advice_on_the_pool(open_page):
+    before, history = page_figures.overload()
+    with open_page((before, history)) as page:
+        wait_for_figures(page)
+        for code, setting, headline, change in ADVISED:
+            state = copy.deepcopy(before)
+            # Figures that suggest another cause.
+            full = next(pool for pool in state["pools"] if pool["id"] == 1)
+            full["transaction_ms"] = times(300, 400, 500, 600)
+            state["advice"][1] |= {"code": code, "setting": setting}
+            page.run("(next) => { state = next; showState(); }", state)
+            assert page.text("#headline") == FULL + headline
+            assert page.text("#change").startswith(change)
+        # A limit of PostgreSQL: there is no setting.
+        del state["advice"][0]
+        state["advice"][0] |= {"code": "pool_full", "setting": None}
+        page.run("(next) => { state = next; showState(); }", state)
+        assert page.text("#change") == "See the advice on pool 1."
+
+
+def test_advice_is_about_a_pool_a_database_a_user_or_none_of_them(open_page):
+    state, history = page_figures.overload()
+    state["advice"] = [
+        new_advice("a"),
+        new_advice("b", pool=None),
+        new_advice("c", pool=None, database="<b>shop"),
+        new_advice("d", pool=None, user="app"),
+        new_advice("e", pool=4711, database="gone", user="app"),
+    ]
+    with open_page((state, history)) as page:
+        wait_for_figures(page)
+        column = "() => [...document.querySelectorAll('#advice td[data-label=Pool]')].map((cell) => cell.innerText)"
+        assert page.run(column) == ["pool 1", "–", "<b>shop", "user app", "gone / app"]
 
 
 # --- hostile names ----------------------------------------------------------------------------

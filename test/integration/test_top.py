@@ -353,6 +353,33 @@ def test_advice_and_slow_queries_of_a_console_that_has_them(new_console, new_ter
     assert "36408" not in screen
 
 
+def test_the_first_line_follows_the_advice_on_the_pool(new_console, new_terminal):
+    advice = [
+        ["60", "critical", "idle_transaction", "main", "app", "idle_transaction_timeout", "Has been open."],
+        ["34", "warning", "pool_full", "other", "app", "pool_mode", "Of another pool."],
+        ["34", "warning", "pool_full", "main", "app", "pool_size", "The pool is full."],
+    ]
+    console = new_console(
+        POOLS=(ANSWERS["POOLS"][0], [["main", "app", "5", "9", "5", "3", "500000", "transaction"]]),
+        SERVERS=(
+            ["ptr", "link", "database", "user", "state", "request_time"],
+            [["0x1", "0x2", "main", "app", "active", "2026-01-01 00:00:00 UTC"]],
+        ),
+        CLIENTS=(
+            ["ptr", "link", "database", "user", "state", "addr", "application_name", "request_time", "wait", "wait_us"],
+            [["0x2", "0x1", "main", "app", "idle_transaction", "10.0.0.1", "batch", "2026-01-01 00:00:00 UTC", "0", "0"],
+             ["0x3", "", "main", "app", "waiting", "10.0.0.1", "web", "2026-01-01 00:00:30 UTC", "3", "500000"]],
+        ),
+        ADVICE=(["since_seconds", "severity", "code", "database", "user", "setting", "advice"], advice),
+    )
+    terminal = new_terminal(width=400).start(*at(console))
+    screen = terminal.wait("[pool_size]; ")
+    assert re.search(r"all 5 servers are in use \(pool_size 5\): .* \[pool_size\]; \"batch\"", screen)
+    # The transaction is in the first line: the other one is the advice on the pool.
+    assert "main/app: The pool is full. [pool_size]" in screen
+    assert "Has been open" not in screen
+
+
 def test_columns_are_found_by_name(new_console, new_terminal):
     columns, rows = ANSWERS["POOLS"]
     console = new_console(

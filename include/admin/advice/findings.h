@@ -11,9 +11,9 @@
 #include "admin/advice/advice.h"
 
 enum {
-	/* Further ones are not looked at: advice is for operators. */
+	/* Of more, the more severe ones are kept; pools and databases have three quarters of the places. */
 	FINDINGS_MOST = 128,
-	FINDING_FIGURES = 16,
+	FINDING_FIGURES = 22,
 	FINDING_NAME_SIZE = 200,
 	/* config/user_config: USER_NAME_LIMIT; longer names of clients are cut. */
 	FINDING_SUBJECT_SIZE = 136,

@@ -22,6 +22,8 @@ struct advisor {
 	usec_t turned_at, turned_before; /* the last two turns of all meters */
 	bool turns; /* in this sample */
 	struct process_meters meters;
+	usec_t texts_at; /* the sample in which prepared statements were counted; 0: none */
+	int64_t texts;
 	usec_t busy; /* processor time of the loop at the last sample */
 	unsigned cores; /* of this machine; 0: not asked for yet */
 };

@@ -6,7 +6,30 @@ enum { PERCENT = 100 };
 
 /* --- prepared statements ------------------------------------------------------------------ */
 
-enum { EVICTIONS, MISSES_PERCENT, STATEMENTS_MOST };
+enum { EVICTIONS, MISSES_PERCENT, STATEMENTS_MOST, TEXTS };
+
+enum {
+	TEXTS_COUNTED = 1000, /* more are "at least" so many */
+	TEXTS_LOOKED_AT = 10000,
+};
+
+/* How many statements clients have names for, of all databases: they are not counted by database. */
+static int64_t count_texts(struct advisor *advisor)
+{
+	const struct statement *statement, *next;
+	unsigned looked_at = 0;
+
+	if (advisor->texts_at == advisor->findings.now)
+		return advisor->texts;
+	advisor->texts_at = advisor->findings.now;
+	advisor->texts = 0;
+	HASH_ITER (by_content, advisor->registry->statements.by_content, statement, next) {
+		advisor->texts += statement->names > 0;
+		if (advisor->texts == TEXTS_COUNTED || ++looked_at == TEXTS_LOOKED_AT)
+			break;
+	}
+	return advisor->texts;
+}
 
 static void look_at_statements(struct advisor *advisor, struct database *database)
 {
@@ -28,6 +51,27 @@ static void look_at_statements(struct advisor *advisor, struct database *databas
 		hits + misses > 0 ? (int64_t)(misses * PERCENT / (hits + misses)) : 0;
 	finding->figures[STATEMENTS_MOST] =
 		advisor->registry->process->settings->max_prepared_statements;
+	/* It is a walk: not at each sample, and once for all databases. */
+	if (finding->weight == 0 || advisor->turns)
+		finding->figures[TEXTS] = count_texts(advisor);
+}
+
+/* Room for all texts, in tens; the statements of a server cost memory at PostgreSQL. */
+static long long better_most(const struct advice *finding)
+{
+	const long long most = finding->figures[STATEMENTS_MOST],
+			texts = finding->figures[TEXTS];
+
+	return texts > most ? (texts + 9) / 10 * 10 : most * 2;
+}
+
+static void write_texts(const struct advice *finding, struct buffer *out)
+{
+	const long long texts = finding->figures[TEXTS];
+
+	if (texts > finding->figures[STATEMENTS_MOST])
+		buffer_printf(out, "Clients use %s%lld different statements in all databases. ",
+			texts == TEXTS_COUNTED ? "at least " : "", texts);
 }
 
 static void write_statements(const struct advice *finding, struct buffer *out)
@@ -38,9 +82,13 @@ static void write_statements(const struct advice *finding, struct buffer *out)
 	finding_write_average(out, finding->figures[EVICTIONS]);
 	buffer_printf(out,
 		" prepared statements a second for others, and %lld %% of the uses of statements "
-		"prepare one anew. Raise max_prepared_statements from %lld to %lld, for example, or "
-		"have the application use fewer texts (SHOW STATEMENTS).",
-		(long long)finding->figures[MISSES_PERCENT], most, most * 2);
+		"prepare one anew. ",
+		(long long)finding->figures[MISSES_PERCENT]);
+	write_texts(finding, out);
+	buffer_printf(out,
+		"Raise max_prepared_statements from %lld to %lld, for example, or have the "
+		"application use fewer texts (SHOW STATEMENTS).",
+		most, better_most(finding));
 }
 
 /* --- logins at PostgreSQL ----------------------------------------------------------------- */

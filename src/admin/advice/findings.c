@@ -67,14 +67,58 @@ static struct advice *find(
 	return NULL;
 }
 
+/*
+ * Clients choose how many pools there are, and databases by the one called *: a quarter of the places is for
+ * what is not about one of them.
+ */
+static bool is_of_many(const struct advice *finding)
+{
+	return finding->database[0] != '\0';
+}
+
+enum {
+	FINDINGS_OF_MANY = FINDINGS_MOST - FINDINGS_MOST / 4,
+	ADVICE_OF_MANY = ADVICE_MOST - ADVICE_MOST / 4,
+};
+
+static bool has_place(const struct findings *findings, const struct advice *like)
+{
+	unsigned of_many = 0;
+
+	for (unsigned i = 0; i < findings->count; i++)
+		of_many += is_of_many(&findings->all[i]);
+	return findings->count < FINDINGS_MOST &&
+		(!is_of_many(like) || of_many < FINDINGS_OF_MANY);
+}
+
+/* The newest of the least severe findings that are about many, as this one; NULL: none is less severe. */
+static struct advice *find_lesser(
+	struct findings *findings, enum advice_severity severity, const struct advice *like)
+{
+	struct advice *found = NULL;
+
+	for (unsigned i = 0; i < findings->count; i++) {
+		struct advice *finding = &findings->all[i];
+
+		if (finding->severity >= severity || is_of_many(finding) != is_of_many(like))
+			continue;
+		if (!found || finding->severity < found->severity ||
+			(finding->severity == found->severity &&
+				finding->since >= found->since))
+			found = finding;
+	}
+	return found;
+}
+
 static struct advice *add(
 	struct findings *findings, enum advice_kind cause, const struct advice *like)
 {
-	struct advice *finding;
+	struct advice *finding = has_place(findings, like)
+		? &findings->all[findings->count++]
+		: find_lesser(findings, rows[cause].severity, like);
 
-	if (findings->count == FINDINGS_MOST)
+	if (!finding)
 		return NULL;
-	finding = &findings->all[findings->count++];
 	*finding = *like;
 	finding->cause = cause;
 	finding->since = findings->now;
@@ -143,15 +187,19 @@ static int compare(const void *a, const void *b)
 static void choose(struct findings *findings)
 {
 	struct advice *sorted[FINDINGS_MOST];
-	unsigned count = 0;
+	unsigned count = 0, of_many = 0;
 
 	for (unsigned i = 0; i < findings->count; i++) {
 		if (findings->all[i].is_shown)
 			sorted[count++] = &findings->all[i];
 	}
 	qsort(sorted, count, sizeof(sorted[0]), compare);
-	findings->shown_count = count < ADVICE_MOST ? count : ADVICE_MOST;
-	memcpy(findings->shown, sorted, findings->shown_count * sizeof(sorted[0]));
+	findings->shown_count = 0;
+	for (unsigned i = 0; i < count && findings->shown_count < ADVICE_MOST; i++) {
+		if (is_of_many(sorted[i]) && of_many++ >= ADVICE_OF_MANY)
+			continue;
+		findings->shown[findings->shown_count++] = sorted[i];
+	}
 }
 
 void findings_end(struct findings *findings)

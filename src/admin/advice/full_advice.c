@@ -4,6 +4,8 @@
  * what the servers do: they run queries, and PostgreSQL has cores left or not; or they are idle, since their
  * clients keep them in a transaction, in session mode, or by something that pins them.
  */
+#include <assert.h>
+
 #include "admin/advice/rules.h"
 #include "model/pool_pins.h"
 #include "wire/pin_causes.h"
@@ -26,6 +28,25 @@ enum {
 	SLOWEST, /* the 99th percentile */
 	CAUSE, /* of most pins: a bit of session_topics */
 	IS_AUTO, /* pool_size = auto */
+	BOUND, /* what BETTER_SIZE is bounded by: enum bound */
+	BOUND_LIMIT, /* that limit */
+	KIND, /* that it is shown as */
+	OTHER_SAMPLES, /* in sequence in which another kind would be right */
+	FIGURES
+};
+
+static_assert((int)FIGURES <= (int)FINDING_FIGURES, "a finding has room for them");
+
+/* So many samples in sequence make advice that is shown another kind. */
+enum { SAMPLES_OF_ANOTHER_KIND = 10 };
+
+/* What bounds the size of the pool: of a cap, BOUND_CAPS and its kind. */
+enum bound { BOUND_CLIENTS, BOUND_CORES, BOUND_CONNECTIONS, BOUND_CAPS };
+
+static const char *const cap_settings[CAPS] = {
+	[CAP_DATABASE] = "max_db_connections",
+	[CAP_USER] = "max_user_connections",
+	[CAP_PROCESS] = "max_server_connections",
 };
 
 /* --- what the servers do ------------------------------------------------------------------ */
@@ -93,44 +114,77 @@ static int64_t queries_at_host(const struct pool *pool, const struct use *use)
 	return use->running + (host && host->active > own ? host->active - own : 0);
 }
 
-/* The lowest of the limits that the pool shares; 0: none. */
-static int64_t lowest_cap(const struct pool *pool)
-{
-	int64_t lowest = 0;
-
-	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
-		const int64_t limit = cap_limit(pool, kind);
-
-		if (limit > 0 && (lowest == 0 || limit < lowest))
-			lowest = limit;
-	}
-	return lowest;
-}
-
 static int64_t smaller(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+static void bound_size(struct advice *finding, int64_t size, unsigned bound, int64_t limit)
+{
+	if (size >= finding->figures[BETTER_SIZE])
+		return;
+	finding->figures[BETTER_SIZE] = size;
+	finding->figures[BOUND] = bound;
+	finding->figures[BOUND_LIMIT] = limit;
+}
+
+/* So many of these servers are not of the pool. */
+static int64_t servers_of_others(const struct pool *pool, unsigned servers)
+{
+	const unsigned own = pool_servers(pool);
+
+	return servers > own ? servers - own : 0;
+}
+
+/* Connections that the host accepts from us, less those that this process has for other pools. */
+static void bound_by_connections(
+	struct advice *finding, const struct pool *pool, const struct host *host)
+{
+	const int64_t most = (int64_t)host->capacity.max_connections - host->capacity.reserved;
+
+	if (most > 0)
+		bound_size(finding, most - servers_of_others(pool, host->servers),
+			BOUND_CONNECTIONS, host->capacity.max_connections);
+}
+
+static void bound_by_caps(struct advice *finding, const struct pool *pool)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const int64_t limit = cap_limit(pool, kind);
+
+		if (limit > 0)
+			bound_size(finding,
+				limit - servers_of_others(pool, cap_of(pool, kind)->servers),
+				BOUND_CAPS + kind, limit);
+	}
 }
 
 /*
  * A size that serves more of the clients that wait: at most twice as much, and what the cores of the host
  * can use (model/host/sizing), or another limit allows.
  */
-static int64_t better_size(const struct pool *pool, const struct use *use, int64_t cores)
+static void set_better_size(
+	struct advice *finding, const struct pool *pool, const struct use *use, int64_t cores)
 {
 	const int64_t size = pool_size(pool);
 	const struct host *host = use->first ? use->first->at : NULL;
 	const int64_t others = queries_at_host(pool, use) - use->running;
-	int64_t better = smaller(size + pool->client_count[CLIENT_WAITING], size * 2);
 
+	finding->figures[BETTER_SIZE] =
+		smaller(size + pool->client_count[CLIENT_WAITING], size * 2);
+	finding->figures[BOUND] = BOUND_CLIENTS;
 	if (cores > 0)
-		better = smaller(better, cores * SIZING_PER_CORE - others);
-	if (host && host->capacity.max_connections > host->capacity.reserved)
-		better = smaller(
-			better, host->capacity.max_connections - host->capacity.reserved);
-	if (lowest_cap(pool) > 0)
-		better = smaller(better, lowest_cap(pool));
-	return better;
+		bound_size(finding, cores * SIZING_PER_CORE - others, BOUND_CORES, cores);
+	if (host)
+		bound_by_connections(finding, pool, host);
+	bound_by_caps(finding, pool);
+}
+
+/* The pool is as large as a limit allows that is not of the cores. */
+static bool is_at_limit(const struct advice *finding)
+{
+	return finding->figures[BETTER_SIZE] <= finding->figures[SIZE] &&
+		finding->figures[BOUND] >= BOUND_CONNECTIONS;
 }
 
 static void set_figures(
@@ -149,7 +203,7 @@ static void set_figures(
 	finding_average(finding, PINNED, use.pinned);
 	finding_average(finding, AT_HOST, queries_at_host(pool, &use));
 	figures[CORES] = use.first ? measures_cores(advisor, use.first) : 0;
-	figures[BETTER_SIZE] = better_size(pool, &use, figures[CORES]);
+	set_better_size(finding, pool, &use, figures[CORES]);
 	figures[IDLE_LIMIT] = advisor->registry->process->settings->idle_transaction_timeout;
 	figures[CAUSE] = pool_main_pin(pool);
 	figures[IDLE_TIME] = 0;
@@ -162,13 +216,26 @@ static void set_figures(
 
 /* --- what it is --------------------------------------------------------------------------- */
 
-static enum advice_kind kind_of(const struct advice *finding)
+/*
+ * At least half of them are idle; of advice that says so already, two fifths, so that it does not change
+ * with each sample.
+ */
+static bool are_idle(const struct advice *finding)
 {
 	const int64_t *figures = finding->figures;
 	const int64_t idle = figures[IN_TRANSACTION] + figures[IN_SESSION] + figures[PINNED];
 
-	/* At least half of them are idle. */
-	if (idle >= figures[RUNNING] && idle > 0) {
+	if (figures[KIND] == ADVICE_POOL_FULL || figures[KIND] == ADVICE_POOL_BUSY)
+		return idle >= figures[RUNNING] && idle > 0;
+	return 3 * idle >= 2 * figures[RUNNING] && idle > 0;
+}
+
+/* What the figures of this sample tell. */
+static enum advice_kind kind_of(const struct advice *finding)
+{
+	const int64_t *figures = finding->figures;
+
+	if (are_idle(finding)) {
 		if (figures[IN_TRANSACTION] >= figures[IN_SESSION] &&
 			figures[IN_TRANSACTION] >= figures[PINNED])
 			return ADVICE_POOL_HELD;
@@ -177,9 +244,33 @@ static enum advice_kind kind_of(const struct advice *finding)
 	}
 	if (figures[CORES] > 0 &&
 		(figures[AT_HOST] >= figures[CORES] * SIZING_PER_CORE * 1000 ||
-			figures[BETTER_SIZE] <= figures[SIZE]))
+			(figures[BETTER_SIZE] <= figures[SIZE] && !is_at_limit(finding))))
 		return ADVICE_POOL_BUSY;
 	return ADVICE_POOL_FULL;
+}
+
+/* Advice that is shown keeps its kind until another one has been right for some time. */
+static enum advice_kind steady_kind(struct advice *finding)
+{
+	const enum advice_kind kind = kind_of(finding);
+	int64_t *figures = finding->figures;
+
+	if (figures[KIND] == (int64_t)kind)
+		figures[OTHER_SAMPLES] = 0;
+	else if (!finding->is_shown || ++figures[OTHER_SAMPLES] == SAMPLES_OF_ANOTHER_KIND) {
+		figures[KIND] = kind;
+		figures[OTHER_SAMPLES] = 0;
+	}
+	return (enum advice_kind)figures[KIND];
+}
+
+static const char *setting_of(const struct advice *finding)
+{
+	if (is_at_limit(finding))
+		return finding->figures[BOUND] >= BOUND_CAPS
+			? cap_settings[finding->figures[BOUND] - BOUND_CAPS]
+			: NULL;
+	return finding->figures[IS_AUTO] ? "auto_pool_max" : "pool_size";
 }
 
 void full_advice_look(struct advisor *advisor, struct pool *pool)
@@ -193,9 +284,9 @@ void full_advice_look(struct advisor *advisor, struct pool *pool)
 	if (!finding)
 		return;
 	set_figures(advisor, finding, pool);
-	findings_show_as(finding, kind_of(finding));
-	if (finding->kind == ADVICE_POOL_FULL && finding->figures[IS_AUTO])
-		finding->setting = "auto_pool_max";
+	findings_show_as(finding, steady_kind(finding));
+	if (finding->kind == ADVICE_POOL_FULL)
+		finding->setting = setting_of(finding);
 }
 
 /* --- sentences ---------------------------------------------------------------------------- */
@@ -223,10 +314,29 @@ static void write_host(const struct advice *finding, struct buffer *out)
 		(long long)finding->figures[CORES], finding->figures[CORES] == 1 ? "" : "s");
 }
 
-static void write_full(const struct advice *finding, struct buffer *out)
+static void write_remedy(const struct advice *finding, struct buffer *out)
 {
 	const long long size = finding->figures[SIZE], better = finding->figures[BETTER_SIZE];
+	const long long limit = finding->figures[BOUND_LIMIT];
 
+	if (is_at_limit(finding) && finding->setting)
+		buffer_printf(out, "Raise %s, which allows %lld servers%s.", finding->setting,
+			limit, finding->figures[IS_AUTO] ? "" : ", together with pool_size");
+	else if (is_at_limit(finding))
+		buffer_printf(out,
+			"max_connections of PostgreSQL (%lld) has no more for this pool: raise it "
+			"there, or give other pools less (pool_size).",
+			limit);
+	else if (finding->figures[IS_AUTO])
+		buffer_printf(
+			out, "Raise auto_pool_max; SHOW SIZING tells how the size was found.");
+	else
+		buffer_printf(out, "Raise pool_size from %lld to %lld.", size,
+			better > size ? better : size + 1);
+}
+
+static void write_full(const struct advice *finding, struct buffer *out)
+{
 	write_share(finding, RUNNING, out);
 	buffer_printf(out, " of them run queries. ");
 	if (finding->figures[CORES] > 0) {
@@ -239,12 +349,7 @@ static void write_full(const struct advice *finding, struct buffer *out)
 			"How many cores PostgreSQL has is not known (host_cores); if "
 			"they are not all busy: ");
 	}
-	if (finding->figures[IS_AUTO])
-		buffer_printf(
-			out, "Raise auto_pool_max; SHOW SIZING tells how the size was found.");
-	else
-		buffer_printf(out, "Raise pool_size from %lld to %lld.", size,
-			better > size ? better : size + 1);
+	write_remedy(finding, out);
 }
 
 static void write_busy(const struct advice *finding, struct buffer *out)

@@ -19,7 +19,7 @@ static struct advice *note(struct advisor *advisor, enum advice_kind kind, struc
 
 /* --- the reserve -------------------------------------------------------------------------- */
 
-enum { RESERVE_USED, RESERVE_SIZE, POOL_SIZE };
+enum { RESERVE_USED, RESERVE_SIZE, POOL_SIZE, POOL_IS_AUTO };
 
 static void look_at_reserve(struct advisor *advisor, struct pool *pool)
 {
@@ -34,6 +34,9 @@ static void look_at_reserve(struct advisor *advisor, struct pool *pool)
 	finding->figures[RESERVE_USED] = pool_reserve_in_use(pool);
 	finding->figures[RESERVE_SIZE] = pool_reserve_size(pool);
 	finding->figures[POOL_SIZE] = pool_size(pool);
+	finding->figures[POOL_IS_AUTO] = pool_sizes_itself(pool);
+	if (finding->figures[POOL_IS_AUTO])
+		finding->setting = "auto_pool_max";
 }
 
 static void write_reserve(const struct advice *finding, struct buffer *out)
@@ -43,8 +46,14 @@ static void write_reserve(const struct advice *finding, struct buffer *out)
 
 	buffer_printf(out,
 		"%lld of the %lld servers that reserve_pool_size allows beyond pool_size are in use "
-		"all the time, though they are meant for peaks. Raise pool_size from %lld to %lld.",
-		used, (long long)finding->figures[RESERVE_SIZE], size, size + used);
+		"all the time, though they are meant for peaks. ",
+		used, (long long)finding->figures[RESERVE_SIZE]);
+	if (finding->figures[POOL_IS_AUTO])
+		buffer_printf(out,
+			"Raise auto_pool_max; SHOW SIZING tells how the size %lld was found.",
+			size);
+	else
+		buffer_printf(out, "Raise pool_size from %lld to %lld.", size, size + used);
 }
 
 /* --- pins --------------------------------------------------------------------------------- */

@@ -3,12 +3,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "admin/advice/advice.h"
 #include "admin/metrics/metric_sources.h"
 #include "model/statistics/slow_log.h"
 
-enum { HOSTS_MOST = 200, SLOW_MOST = 20 };
+enum { HOSTS_MOST = 200, SLOW_MOST = 8 };
 
 void state_json_init(struct state_json *state, struct registry *registry)
 {
@@ -197,6 +198,8 @@ static void write_one_advice(struct state_json *state, const struct advice *advi
 		json_integer(json, "pool", (int64_t)pool->number);
 	else
 		json_null(json, "pool");
+	json_text(json, "database", state->details ? advice_database(registry, advice) : NULL);
+	json_text(json, "user", state->details ? advice_user(registry, advice) : NULL);
 	json_integer(
 		json, "seconds", advice_age(advice, loop_now(registry->loop)) / USEC_PER_SEC);
 	advice_write(advice, state->details, &text);
@@ -218,13 +221,54 @@ static void write_advice(struct state_json *state)
 
 /* --- slow queries ------------------------------------------------------------------------- */
 
-static void write_slow_query(struct state_json *state, const struct slow_query *query)
+/* Queries that are alike: the newest and the slowest of them. */
+struct slow_group {
+	const struct slow_query *newest, *slowest;
+	unsigned count;
+};
+
+/* Of queries that waited in the queue, their texts do not matter: they waited for others. */
+static bool are_alike(const struct slow_query *one, const struct slow_query *other)
 {
+	return one->pool == other->pool && one->cause == other->cause &&
+		one->setting == other->setting &&
+		strcmp(one->application, other->application) == 0 &&
+		(one->cause == SLOW_QUEUE || strcmp(one->text, other->text) == 0);
+}
+
+/* Returns how many groups there are, at most SLOW_MOST; those of the newest queries come first. */
+static unsigned group_slow(const struct slow_log *log, struct slow_group groups[SLOW_MOST])
+{
+	const struct slow_query *query;
+	unsigned count = 0, found;
+
+	for (unsigned age = 0; (query = slow_log_get(log, age)) != NULL; age++) {
+		for (found = 0; found < count; found++) {
+			if (are_alike(query, groups[found].newest))
+				break;
+		}
+		if (found == SLOW_MOST)
+			continue;
+		if (found == count)
+			groups[count++] = (struct slow_group){query, query, 0};
+		groups[found].count++;
+		if (query->total > groups[found].slowest->total)
+			groups[found].slowest = query;
+	}
+	return count;
+}
+
+static void write_slow_group(struct state_json *state, const struct slow_group *group)
+{
+	const struct slow_query *query = group->slowest;
 	struct json *json = &state->json;
 
 	json_open_object(json, NULL);
-	json_seconds(json, "at", query->at);
+	json_seconds(json, "at", group->newest->at);
+	json_integer(json, "count", group->count);
 	json_integer(json, "pool", (int64_t)query->pool);
+	json_text(json, "cause", slow_cause_labels[query->cause]);
+	json_text(json, "setting", query->setting);
 	json_milliseconds(json, "total_ms", query->total);
 	json_milliseconds(json, "queue_ms", query->parts[SLOW_QUEUE]);
 	json_milliseconds(json, "server_ms", query->parts[SLOW_SERVER]);
@@ -239,16 +283,12 @@ static void write_slow_query(struct state_json *state, const struct slow_query *
 
 static void write_slow(struct state_json *state)
 {
-	const struct slow_log *log = state->registry->slow_log;
-	const struct slow_query *query;
+	struct slow_group groups[SLOW_MOST];
+	const unsigned count = group_slow(state->registry->slow_log, groups);
 
 	json_open_array(&state->json, "slow");
-	for (unsigned age = 0; age < SLOW_MOST; age++) {
-		query = slow_log_get(log, age);
-		if (!query)
-			break;
-		write_slow_query(state, query);
-	}
+	for (unsigned i = 0; i < count; i++)
+		write_slow_group(state, &groups[i]);
 	json_close_array(&state->json);
 }
 

@@ -62,6 +62,8 @@ def new_advice(code="pool_full", **changes):
         "code": code,
         "severity": "warning",
         "pool": 1,
+        "database": None,
+        "user": None,
         "seconds": 34,
         "text": "The pool is full for 34 s, and PostgreSQL is idle.",
         "setting": "pool_size",
@@ -70,10 +72,13 @@ def new_advice(code="pool_full", **changes):
 
 
 def new_slow(number, **changes):
-    """A query that has waited in the queue."""
+    """Queries that have waited in the queue."""
     slow = {
         "at": NOW - 3 * number,
+        "count": 40 - 3 * number,
         "pool": 1,
+        "cause": "queue",
+        "setting": "pool_size",
         "total_ms": 9040 - 7 * number,
         "queue_ms": 9020 - 7 * number,
         "server_ms": 19,
@@ -190,7 +195,7 @@ def overload():
         new_advice(
             text="95 clients wait for a server, the longest for 12.5 s, and all servers of the pool (pool_size 5) are in "
             "use: on average 3.6 of them run queries. PostgreSQL has room: about 4 queries run on the 16 cores of its "
-            "machine, which can use 24. Raise pool_size from 5 to 12.",
+            "machine, which can use 64. Raise pool_size from 5 to 10.",
             seconds=247,
         ),
         new_advice(
@@ -210,7 +215,11 @@ def overload():
             new_host(1),
             new_host(2, role="standby", lag_bytes=48123456, lag_seconds=90.4, connections=2, connect_ms=4.4),
         ],
-        slow=[new_slow(number) for number in range(6)],
+        slow=[
+            new_slow(0),
+            new_slow(1, setting="idle_transaction_timeout", total_ms=6041, queue_ms=6020, server_ms=20),
+            new_slow(2, pool=2, cause="server", setting=None, total_ms=731, queue_ms=0, server_ms=731, count=2),
+        ],
     )
     state["totals"]["errors"] = errors
     return state, new_history(

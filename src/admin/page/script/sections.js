@@ -7,6 +7,14 @@ let errorsAtFirst = new Map();
 
 const onPool = (item) => (item.pool === null ? UNKNOWN : nameOf(state.pools, item.pool));
 
+// What advice is about: a pool, a database or a user; hosts and the process are in its text.
+function subjectOf(advice) {
+	const { database, user } = advice;
+	if (state.pools.some((pool) => pool.id === advice.pool)) return onPool(advice);
+	return database === null ? (user === null ? UNKNOWN : `user ${line(user)}`)
+		: line(user === null ? database : `${database} / ${user}`);
+}
+
 function whereCell(cell) {
 	const bar = newBar();
 	cell.append(bar);
@@ -25,7 +33,7 @@ function makeTables() {
 		["Severity", null, null, "text", chip((advice) => advice.severity, (advice) => advice.severity)],
 		["Advice", null, null, "words", named((advice) => shown(advice.text))],
 		["Setting", null, null, "setting", named((advice) => line(advice.setting ?? UNKNOWN))],
-		["Pool", null, null, "name", named((advice) => (advice.pool === null ? "all" : onPool(advice)))],
+		["Pool", null, null, "name", named(subjectOf)],
 		["For", (advice) => advice.seconds, seconds],
 		["Code", (advice) => advice.code, String, "quiet"],
 	], (advice) => advice.key);
@@ -42,13 +50,15 @@ function makeTables() {
 		["Lag in time", (host) => host.lag_seconds, seconds],
 	], (host) => host.id);
 	tables.slow = newTable($("slow-table"), "Slow queries, the newest first", [
-		["At", (query) => query.at, (time) => at(clock, time), "text"],
+		["Last at", (query) => query.at, (time) => at(clock, time), "text"],
 		["Pool", null, null, "name", named(onPool)],
-		["Total", (query) => query.total_ms, duration],
+		["Queries", (query) => query.count, count],
+		["Longest", (query) => query.total_ms, duration],
 		["In the queue", (query) => query.queue_ms, duration, "number of-queue"],
 		["At the server", (query) => query.server_ms, duration, "number of-active"],
 		["To the client", (query) => query.client_ms, duration, "number of-client"],
 		["Share", null, null, "wide", whereCell],
+		["Setting", null, null, "setting", named((query) => line(query.setting ?? UNKNOWN))],
 		["Rows", (query) => query.rows, count],
 		["Bytes", (query) => query.bytes, bytes],
 		["Application", null, null, "name", named((query) => line(query.application ?? UNKNOWN))],
@@ -101,10 +111,10 @@ function showState() {
 	setText($("version"), `${line(state.version)}, compatible with ${line(state.compat)}.`);
 	$("hidden-names").hidden = state.details;
 	showVerdict();
-	tables.advice.update(keyed(state.advice, (advice) => `${advice.code} ${advice.pool}`));
+	tables.advice.update(keyed(state.advice, (advice) => `${advice.code} ${advice.pool} ${advice.database} ${advice.user}`));
 	showPools();
 	tables.hosts.update(state.hosts);
-	tables.slow.update(keyed(state.slow, (query) => query.at));
+	tables.slow.update(keyed(state.slow, (query) => `${query.pool} ${query.setting} ${query.application} ${query.text}`));
 	tables.errors.update(state.totals.errors);
 	showProcess();
 	showNow();

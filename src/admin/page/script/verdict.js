@@ -25,11 +25,21 @@ function isSlower(pool, before) {
 	return known(now) && (usual === null ? timeOf(pool, "query_ms", "p50") >= 1000 : now >= 3 * usual && now >= 50);
 }
 
-// Whether clients hold servers between their queries: transactions take much longer than queries.
+// Whether clients hold servers between their queries: transactions take much longer than all their queries but a few.
 function isHeld(pool) {
 	const transaction = timeOf(pool, "transaction_ms", "p50");
-	return known(transaction) && transaction >= 10 && transaction >= 4 * (timeOf(pool, "query_ms", "p50") || 0);
+	return known(transaction) && transaction >= 10 && transaction >= 4 * (timeOf(pool, "query_ms", "p99") || 0);
 }
+
+// The codes of advice on a full pool. It knows for what its servers are in use, which the figures below only suggest.
+const FULL = {
+	pool_full: "is full, PostgreSQL is not the limit",
+	pool_busy: "is full because PostgreSQL is busy",
+	pool_held: "is full because transactions hold servers between queries",
+	pool_session: "is full because clients keep servers for their sessions",
+	pool_pinned: "is full because servers are pinned to clients",
+};
+const adviceOnFull = (pool) => state.advice.find((advice) => pool && advice.pool === pool.id && FULL[advice.code]);
 
 // Why clients of this pool wait: a sentence, what to change where no advice says it, and whether PostgreSQL is the cause.
 function causeOf(pool, before) {
@@ -38,7 +48,11 @@ function causeOf(pool, before) {
 	const host = pool.servers.active + pool.servers.idle === 0 ? state.hosts.find((item) => item.up === false)
 		: state.hosts.find((item) => item.id === pool.host);
 	if (host?.up === false) return [`PostgreSQL is not reached, ${line(host.name)} is down`, NO_SETTING, true];
-	if (isFull(pool)) return causeOfFull(pool, name, before);
+	if (isFull(pool)) {
+		const [head, ...rest] = causeOfFull(pool, name, before);
+		const open = pool.oldest_idle_transaction >= HELD && !head.includes("transactions");
+		return [open ? `${head}. A transaction is left open` : head, ...rest];
+	}
 	if (pool.servers.login + pool.servers.tested > 0)
 		return [`new servers of ${name} log in at PostgreSQL`, "min_pool_size keeps servers ready.", true];
 	return [`${name} is not full, but a limit of its database, user or host is reached`,
@@ -46,6 +60,13 @@ function causeOf(pool, before) {
 }
 
 function causeOfFull(pool, name, before) {
+	const advice = adviceOnFull(pool);
+	if (advice) {
+		const slower = advice.code === "pool_full" && usualQueryTime(pool.id, before) !== null && isSlower(pool, before);
+		const busy = advice.code === "pool_busy";
+		return [`${name} ${slower ? "is full, and its queries are slower than usual" : FULL[advice.code]}`,
+			busy ? "The queries: log_min_duration shows the slow ones." : `See the advice on ${name}.`, slower || busy];
+	}
 	if (isSlower(pool, before))
 		return [`${name} is full because PostgreSQL is slow`, "The queries: log_min_duration shows the slow ones.", true];
 	if (pool.servers.pinned * 2 >= pool.size)
@@ -118,11 +139,22 @@ function verdict() {
 	return found;
 }
 
+// The settings to change: those of the advice on why the pool is full and on its open transaction; without, the worst one's.
+function settingsToChange(pool) {
+	const ranks = ["critical", "warning", "info"];
+	const full = adviceOnFull(pool);
+	const [first] = full ? [full] : state.advice.filter((advice) => advice.setting).sort((a, b) =>
+		ranks.indexOf(a.severity) - ranks.indexOf(b.severity) ||
+		(pool && b.pool === pool.id) - (pool && a.pool === pool.id));
+	const open = full && state.advice.find((advice) => advice.pool === pool.id && advice.code === "idle_transaction");
+	const settings = [...new Set([first?.setting, open?.setting])].filter(Boolean).map(line);
+	if (!settings.length) return null;
+	const subject = subjectOf(first);
+	return `${settings.join(", ")}: see the advice${subject === UNKNOWN ? "" : ` on ${subject}`}`;
+}
+
 function showVerdict() {
 	const { level, head, since, pool, hint, change } = verdict();
-	const ranks = ["critical", "warning", "info"];
-	const first = [...state.advice].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity) ||
-		(pool && b.pool === pool.id) - (pool && a.pool === pool.id)).find((advice) => advice.setting);
 	setAttribute($("verdict"), "data-level", level);
 	setText($("headline"), head);
 	const times = pool && serverTimes(pool);
@@ -132,8 +164,8 @@ function showVerdict() {
 	setText($("holder"), pool ? holderOf(pool) : "None.");
 	setText($("since"), since ? `${at(clock, since)}, ${seconds(Math.max(0, state.now - since))} ago` : level === "ok"
 		? "All is well." : "Seen now; the charts show the last hour.");
-	setText($("change"), change || (first ? `${first.setting}: see the advice${first.pool === null ? "" : ` on ${onPool(first)}`}`
-		: hint || (state.advice.length ? "See the advice." : level === "ok" ? "Nothing." : "There is no advice yet.")));
+	setText($("change"), change || settingsToChange(pool) || hint ||
+		(state.advice.length ? "See the advice." : level === "ok" ? "Nothing." : "There is no advice yet."));
 	const waiting = sum(state.pools, (item) => item.clients.waiting);
 	const title = waiting ? `(${count(waiting)} waiting) pgusher` : "pgusher";
 	if (document.title !== title) document.title = title;

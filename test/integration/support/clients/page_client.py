@@ -137,6 +137,8 @@ STATE = {
             "code": str,
             "severity": str,
             "pool": (int, type(None)),
+            "database": TEXT_OR_NULL,
+            "user": TEXT_OR_NULL,
             "seconds": int,
             "text": str,
             "setting": TEXT_OR_NULL,
@@ -145,7 +147,10 @@ STATE = {
     "slow": [
         {
             "at": NUMBER,
-            "pool": (int, type(None)),
+            "count": int,
+            "pool": int,
+            "cause": str,
+            "setting": TEXT_OR_NULL,
             "total_ms": NUMBER,
             "queue_ms": NUMBER,
             "server_ms": NUMBER,

@@ -180,6 +180,51 @@ static void test_larger_size_is_bounded_by_the_cores(void **state)
 	assert_says(find("pool_full"), "Raise pool_size from 3 to 4.");
 }
 
+/* The limit that keeps the pool small is the one to raise, less what other pools have of it. */
+static void test_full_pool_below_a_limit_that_other_pools_share(void **state)
+{
+	const struct advice *advice;
+	struct pool *other;
+
+	(void)state;
+	fake_set("max_db_connections", "5");
+	pool_reconfigure(pool);
+	other = fake_pool("db", "bob");
+	pool_reconfigure(other);
+	fake_server(other);
+	fake_server(other);
+	for (unsigned i = 0; i < 2; i++)
+		fake_server(pool);
+	ask(8);
+	pass(32);
+	assert_setting(find("pool_full"), "pool_size");
+	assert_says(find("pool_full"), "Raise pool_size from 2 to 3.");
+	fake_server(other);
+	pass(1);
+	advice = find("pool_full");
+	assert_setting(advice, "max_db_connections");
+	assert_says(advice,
+		"Raise max_db_connections, which allows 5 servers, together with pool_size.");
+}
+
+static void test_full_pool_of_a_host_without_more_connections(void **state)
+{
+	const struct host_item item = {"/tmp", 4, 5432};
+	struct host *host = hosts_open(&fake_process.hosts, &item, NULL);
+
+	(void)state;
+	host->capacity.max_connections = 5;
+	host->capacity.reserved = 3;
+	for (unsigned i = 0; i < 2; i++)
+		host_use(endpoint_server(fake_server(pool)), host);
+	ask(8);
+	pass(32);
+	assert_advice("pool_full");
+	assert_null(advice_setting(find("pool_full")));
+	assert_says(find("pool_full"),
+		"max_connections of PostgreSQL (5) has no more for this pool: raise it there");
+}
+
 static void test_pool_of_a_host_that_is_busy(void **state)
 {
 	const struct advice *advice;
@@ -249,6 +294,39 @@ static void test_pool_held_by_idle_transactions(void **state)
 	/* No walk over clients, and none over servers of a pool that does not wait. */
 	send_letters(clients[0], "Q");
 	send_letters(servers[0], "CZ");
+}
+
+/* Advice that is shown keeps its kind while two fifths of the servers are idle, and for ten samples. */
+static void test_held_pool_does_not_become_full_with_each_sample(void **state)
+{
+	struct endpoint *clients[5], *servers[5];
+
+	(void)state;
+	fake_set("default_pool_size", "5");
+	pool_reconfigure(pool);
+	for (unsigned i = 0; i < 5; i++) {
+		servers[i] = fake_server(pool);
+		clients[i] = fake_client(pool);
+		send_letters(clients[i], "Q");
+	}
+	for (unsigned i = 0; i < 5; i++)
+		send_letters(servers[i], "C>");
+	ask(3);
+	pass(32);
+	assert_advice("pool_held");
+	for (unsigned i = 0; i < 3; i++)
+		send_letters(clients[i], "Q");
+	pass(100);
+	assert_advice("pool_held");
+	send_letters(clients[3], "Q");
+	pass(9);
+	assert_advice("pool_held");
+	pass(4);
+	assert_null(find("pool_held"));
+	assert_advice("pool_full");
+	send_letters(servers[0], "C>");
+	pass(60);
+	assert_null(find("pool_held"));
 }
 
 static void test_session_pool_with_idle_clients(void **state)
@@ -362,6 +440,22 @@ static void test_reserve_that_is_in_use_all_the_time(void **state)
 	assert_setting(advice, "pool_size");
 	assert_says(advice, "2 of the 3 servers");
 	assert_says(advice, "Raise pool_size from 2 to 4.");
+}
+
+static void test_reserve_of_a_pool_that_computes_its_size(void **state)
+{
+	(void)state;
+	fake_set("default_pool_size", "auto");
+	fake_set("reserve_pool_size", "3");
+	pool_reconfigure(pool);
+	pool->auto_size = 2;
+	for (unsigned i = 0; i < 4; i++)
+		fake_server(pool);
+	ask(4);
+	pass(62);
+	assert_setting(find("reserve_in_use"), "auto_pool_max");
+	assert_says(find("reserve_in_use"),
+		"Raise auto_pool_max; SHOW SIZING tells how the size 2 was found.");
 }
 
 static void test_paused_pool_with_waiting_clients(void **state)
@@ -652,6 +746,37 @@ static void test_statements_that_are_evicted_all_the_time(void **state)
 	assert_says(advice, "Raise max_prepared_statements from 200 to 400");
 	pass(90);
 	assert_nothing();
+}
+
+/* What clients have names for is counted; what only servers know is not. */
+static void test_room_for_the_statements_that_clients_use(void **state)
+{
+	struct statement *statements[24];
+	const struct advice *advice;
+
+	(void)state;
+	fake_set("max_prepared_statements", "8");
+	for (unsigned i = 0; i < COUNT(statements); i++) {
+		const char content[] = {(char)('a' + i), '\0', '\0', '\0'};
+
+		statements[i] =
+			statement_open(&fake_registry.statements, content, sizeof(content));
+		assert_non_null(statements[i]);
+		statements[i]->names = i > 0;
+	}
+	for (unsigned i = 0; i < 45; i++) {
+		pool->database->prepared.evictions += 12;
+		pool->database->prepared.misses += 20;
+		pass(1);
+	}
+	advice = find("prepared_evictions");
+	assert_non_null(advice);
+	assert_says(advice, "Clients use 23 different statements in all databases.");
+	assert_says(advice, "Raise max_prepared_statements from 8 to 30");
+	for (unsigned i = 0; i < COUNT(statements); i++) {
+		statements[i]->names = 0;
+		statement_unref(statements[i]);
+	}
 }
 
 static void churn(unsigned seconds, enum server_closing cause)
@@ -956,14 +1081,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(full_pool_of_a_host_with_room),
 		TEST(larger_size_is_bounded_by_the_cores),
+		TEST(full_pool_below_a_limit_that_other_pools_share),
+		TEST(full_pool_of_a_host_without_more_connections),
 		TEST(pool_of_a_host_that_is_busy),
 		TEST(pool_of_a_host_of_unknown_cores_is_told_so),
 		TEST(pool_held_by_idle_transactions),
+		TEST(held_pool_does_not_become_full_with_each_sample),
 		TEST(session_pool_with_idle_clients),
 		TEST(pinned_servers),
 		TEST(pinned_servers_of_a_pool_with_waiting_clients),
 		TEST(full_pool_that_computes_its_size),
 		TEST(reserve_that_is_in_use_all_the_time),
+		TEST(reserve_of_a_pool_that_computes_its_size),
 		TEST(paused_pool_with_waiting_clients),
 		TEST(idle_transaction),
 		TEST(short_transactions_of_a_long_queue_are_not_old),
@@ -977,6 +1106,7 @@ int main(void)
 		TEST(failed_authentication),
 		TEST(max_client_conn_above_the_descriptor_limit),
 		TEST(statements_that_are_evicted_all_the_time),
+		TEST(room_for_the_statements_that_clients_use),
 		TEST(many_logins_at_the_server),
 		TEST(slow_login),
 		TEST(logins_that_fail),

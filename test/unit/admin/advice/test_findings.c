@@ -127,6 +127,59 @@ static void test_number_of_findings_is_bounded(void **state)
 	assert_int_equal(findings.shown_count, ADVICE_MOST);
 }
 
+/* So many of one cause about a pool. */
+static void note_many(enum advice_kind cause, struct pool *pool)
+{
+	static const char places[2 * FINDINGS_MOST];
+
+	for (unsigned i = 0; i < COUNT(places); i++)
+		findings_note(&findings, cause,
+			&(struct finding_subject){.pool = pool, .other = &places[i]});
+}
+
+static void test_more_severe_findings_take_the_places_of_others(void **state)
+{
+	struct pool *pool = fake_pool("db", "alice");
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		now += USEC_PER_SEC;
+		findings_begin(&findings, now);
+		note_many(ADVICE_POOL_FULL, pool);
+		if (i > 0) {
+			assert_non_null(findings_note(&findings, ADVICE_LOGIN_FAILING,
+				&(struct finding_subject){.pool = pool}));
+			assert_null(findings_note(&findings, ADVICE_LONG_TRANSACTION,
+				&(struct finding_subject){.pool = pool}));
+		}
+		findings_end(&findings);
+		assert_int_equal(findings.count, FINDINGS_MOST - FINDINGS_MOST / 4);
+	}
+	assert_int_equal(findings.shown[0]->kind, ADVICE_LOGIN_FAILING);
+	assert_int_equal(now - findings.shown[1]->since, 39 * USEC_PER_SEC);
+}
+
+/* Clients can make many pools: what is wrong with them does not hide what is not about one. */
+static void test_places_for_what_is_not_about_a_pool(void **state)
+{
+	struct pool *pool = fake_pool("db", "alice");
+	bool is_shown = false;
+
+	(void)state;
+	for (unsigned i = 0; i < 10; i++) {
+		now += USEC_PER_SEC;
+		findings_begin(&findings, now);
+		note_many(ADVICE_LOGIN_FAILING, pool);
+		assert_non_null(findings_note(&findings, ADVICE_HOST_DOWN,
+			&(struct finding_subject){.other = state}));
+		findings_end(&findings);
+	}
+	for (unsigned i = 0; i < findings.shown_count; i++)
+		is_shown |= findings.shown[i]->kind == ADVICE_HOST_DOWN;
+	assert_true(is_shown);
+	assert_int_equal(findings.shown_count, ADVICE_MOST - ADVICE_MOST / 4 + 1);
+}
+
 static void test_average_follows_slowly(void **state)
 {
 	struct advice *finding;
@@ -191,6 +244,8 @@ int main(void)
 		TEST(late_sample_counts_for_little),
 		TEST(most_severe_comes_first_and_then_the_oldest),
 		TEST(number_of_findings_is_bounded),
+		TEST(more_severe_findings_take_the_places_of_others),
+		TEST(places_for_what_is_not_about_a_pool),
 		TEST(average_follows_slowly),
 		TEST(names_are_printable),
 		TEST(times_are_in_words),
