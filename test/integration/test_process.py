@@ -1101,8 +1101,11 @@ def test_what_had_arrived_counts_after_a_stop(new_pooler, setting):
     pooler.settings[setting] = 0.9
     pooler.write_config()
     pooler.reload()
+    # All at once: on a busy machine one after the other takes longer than the limit.
     for client in clients:
-        client.query("SELECT 1" if setting == "client_idle_timeout" else "BEGIN")
+        client.send(wire.query("SELECT 1" if setting == "client_idle_timeout" else "BEGIN"))
+    for client in clients:
+        client.checked()
     pooler.signal(signal.SIGSTOP)
     for client in clients:
         client.send(wire.query("COMMIT"))
