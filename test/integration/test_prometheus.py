@@ -307,7 +307,7 @@ def test_alerts_tell_of_the_overload(overload):
         return expected <= overload.prometheus.alerts().keys()
 
     with contextlib.suppress(AssertionError):
-        wait_until(all_there, 25, "the alerts", interval=0.5)
+        wait_until(all_there, 60, "the alerts", interval=0.5)
     alerts = overload.prometheus.alerts()
     assert expected <= alerts.keys(), expected - alerts.keys()
     full = {each["labels"]["database"] for each in alerts["PgusherPoolFull"]}
