@@ -2,6 +2,7 @@
 """The pages that are tasks: their commands do what the pages say, in the situation that each is for.
 doc/upgrading.md is tested by test/package/debian.sh, the picture of read-the-page.md by its own test."""
 
+import collections
 import contextlib
 import os
 import re
@@ -144,6 +145,7 @@ class Application:
 
     def __init__(self, pooler, user, password):
         self.pooler, self.user, self.password = pooler, user, password
+        self.lock, self.users = threading.Lock(), collections.Counter()
         self.done, self.failures = 0, []
         self.ending = threading.Event()
         self.threads = [threading.Thread(target=self._work) for _ in range(3)]
@@ -155,15 +157,26 @@ class Application:
             password=password or self.password, autocommit=True, connect_timeout=20,
         )  # fmt: skip
 
+    def change(self, user, password):
+        """From now on it logs in as this user; none of its processes is about to do so as the other."""
+        old = self.user
+        with self.lock:
+            self.user, self.password = user, password
+        wait_until(lambda: self.users[old] == 0, what="the processes with the old login")
+
     def _work(self):
         while not self.ending.is_set():
-            user, password = self.user, self.password
+            with self.lock:
+                user, password = self.user, self.password
+                self.users[user] += 1
             try:
                 with self.connect(user, password) as connection, connection.transaction():
                     connection.execute("SELECT 1")
                 self.done += 1
             except psycopg.Error as error:
                 self.failures.append(f"{user}: {error}")
+            with self.lock:
+                self.users[user] -= 1
 
     def wait_work(self):
         """Wait until it has gone on."""
@@ -211,7 +224,7 @@ def test_an_application_in_auth_file_changes_its_password(shop_pooler):
         on_console(pooler, "on the console")
         application.wait_work()
         assert "the second" not in open(pooler.auth_path).read()
-        application.user, application.password = "web-2", "the second"
+        application.change("web-2", "the second")
         wait_until(lambda: not on_console(pooler, "which clients still use the old user?"))
         shell("remove the user web-1", pooler.folder, files)
         on_console(pooler, "on the console")
@@ -224,7 +237,7 @@ def test_an_application_with_a_role_changes_its_password(shop_pooler, shop):
     with Application(pooler, "shop", OLD).working() as application:
         shop.ask("shop", ROTATION.text("a second role", {}))
         application.wait_work()
-        application.user, application.password = "shop_2", "the new one"
+        application.change("shop_2", "the new one")
         wait_until(lambda: not on_console(pooler, "which clients still use the old role?"))
         shop.ask("shop", ROTATION.text("the old password is good for nothing", {}))
         try:
