@@ -350,11 +350,12 @@ def test_errors_have_their_sqlstate(new_pooler):
     assert last(pooler)["error"] is None
 
 
-def test_a_cancelled_query_is_an_error_of_the_server(new_pooler):
+def test_a_cancelled_query_is_an_error_of_the_server(new_pooler, cluster):
     pooler = new_pooler({**ONE, **ALL})
     client = pooler.client()
     client.send(wire.query("SELECT pg_sleep(60)"))
-    pooler.wait_pool(sv_active=1)
+    # PostgreSQL drops a cancel request for a query that it has not read yet.
+    wait_until(lambda: cluster.backends(state="active", query="SELECT pg_sleep(60)"))
     cancel(pooler.address, client.key)
     client.read_until("Z")
     row = last(pooler, text="SELECT pg_sleep(60)")
