@@ -319,12 +319,6 @@ static inline unsigned pool_waiting_cancels(const struct pool *pool)
 	return pool->client_count[CLIENT_CANCEL_WAITING] + pool->cancels_due;
 }
 
-/* Returns the age of the longest waiting query, as in SHOW POOLS; 0 if none waits. */
-usec_t pool_longest_wait(const struct pool *pool, usec_t now);
-
-/* The same without a walk over clients: the first clients have waited longest. */
-usec_t pool_queue_age(const struct pool *pool, usec_t now);
-
 /* Drop the welcome: the next client login waits until a server has logged in again. */
 void pool_forget_welcome(struct pool *pool);
 
@@ -348,50 +342,13 @@ void pool_retire_servers(struct pool *pool, enum server_closing cause);
 /* Retire all servers and drop the welcome: for RECONNECT and changed connection strings. */
 void pool_mark_close_needed(struct pool *pool, enum server_closing cause);
 
-/* Count an ErrorResponse of a server with this SQLSTATE; NULL: it has none. */
-void pool_count_error(struct pool *pool, const char *sqlstate);
-
-/* Allocate pool->latency, or pool->errors; it stays NULL when out of memory. */
-void pool_open_latency(struct pool *pool);
-void pool_open_errors(struct pool *pool);
-
-/*
- * Write the histogram since the start. Waits include clients that did not wait, with time 0, so
- * that there are as many waits as assignments. Returns false, without a result, before the
- * first query.
- */
-bool pool_histogram(
-	const struct pool *pool, enum latency_kind kind, struct histogram *histogram);
-
-/* Add the counts of a pool that is about to be freed to another pool. */
-void pool_leave_counts(const struct pool *pool, struct pool *to);
-
 /* Free the latency and error counts of a pool that is about to be freed. */
 void pool_drop_counts(struct pool *pool);
-
-/* Returns the errors of its servers, and queries that ended because none was free in time. */
-uint64_t pool_errors(const struct pool *pool);
-
-/* Start a new stats period. */
-void pool_end_period(struct pool *pool);
 
 /* Returns how many of its connected servers exceed its size. */
 unsigned pool_reserve_in_use(const struct pool *pool);
 
-/* Returns whether a transaction is open and all requests of its client are answered. */
-bool pool_server_idles_in_transaction(const struct server_link *server);
-
-/*
- * Return the age of the oldest open transaction, and of the one that has waited longest for the
- * next message of its client; 0 if there is none. Both walk the active servers.
- */
-usec_t pool_oldest_transaction(const struct pool *pool, usec_t now);
-usec_t pool_oldest_idle_transaction(const struct pool *pool, usec_t now);
-
 /* Add the pool to registry.work: registry.do_work runs after the events of this turn. */
 void pool_needs_work(struct pool *pool);
-
-/* Returns the sum of the numbers of statements that are prepared on its servers. */
-size_t pool_prepared_statements(const struct pool *pool);
 
 #endif

@@ -8,6 +8,7 @@
 #include "daemon/server_upkeep.h"
 #include "daemon/shutdown.h"
 #include "daemon/stats_line.h"
+#include "model/statistics/pool_figures.h"
 #include "session/pool/auto_size.h"
 #include "session/pool/host_watch.h"
 #include "session/pool/peering.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/pool_upkeep.h"
 
+#include "model/statistics/pool_figures.h"
 #include "session/pool/move_clients.h"
 #include "session/work/control.h"
 

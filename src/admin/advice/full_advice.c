@@ -8,6 +8,7 @@
 
 #include "admin/advice/rules.h"
 #include "model/pool_pins.h"
+#include "model/statistics/pool_figures.h"
 #include "wire/pin_causes.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Advice about the limits of servers that pools share: model/cap. */
 #include "admin/advice/rules.h"
+#include "model/statistics/pool_figures.h"
 
 enum { LIMIT, SERVERS, POOLS, WAITING, LONGEST, PINNED };
 

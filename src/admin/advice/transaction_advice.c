@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "admin/advice/rules.h"
+#include "model/statistics/pool_figures.h"
 
 enum { AGE, IDLE_TIME, COUNT, LIMIT };
 

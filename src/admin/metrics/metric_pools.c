@@ -5,6 +5,7 @@
 
 #include "admin/metrics/metric_sources.h"
 #include "model/statistics/client_group.h"
+#include "model/statistics/pool_figures.h"
 #include "session/notify/channels.h"
 #include "wire/pin_causes.h"
 

@@ -3,6 +3,7 @@
 #include "admin/metrics/metric_sources.h"
 #include "model/pool.h"
 #include "model/registry.h"
+#include "model/statistics/pool_figures.h"
 
 static int64_t entries_of(const struct database *database)
 {

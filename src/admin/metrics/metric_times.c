@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Metrics of durations. */
 #include "admin/metrics/metric_sources.h"
+#include "model/statistics/pool_figures.h"
 
 /* --- connections to servers --------------------------------------------------------------- */
 

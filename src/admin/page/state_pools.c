@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "admin/metrics/metric_sources.h"
+#include "model/statistics/pool_figures.h"
 
 enum { POOLS_PER_TURN = 20 };
 

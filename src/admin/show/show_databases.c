@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin/show/show_stream.h"
+#include "model/statistics/pool_figures.h"
 #include "session/notify/channels.h"
 
 /* The word of load_balance_hosts; NULL unless the database has a list of hosts. */

@@ -2,6 +2,7 @@
 /* SHOW VERSION, STATE, LISTS and MEM: the process as a whole. */
 #include "admin/show/topic.h"
 #include "model/peer.h"
+#include "model/statistics/pool_figures.h"
 #include "net/dns_zones.h"
 
 /* --- VERSION ------------------------------------------------------------------------------ */

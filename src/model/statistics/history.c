@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/registry.h"
+#include "model/statistics/pool_figures.h"
 
 /* What is known of the step that is not complete. */
 struct open_step {

@@ -3,6 +3,7 @@
 
 #include "model/registry.h"
 #include "model/statements_in_flight.h"
+#include "model/statistics/pool_figures.h"
 #include "session/link/client_limits.h"
 
 /* --- pairing ------------------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/rules/server_errors.h"
 
+#include "model/statistics/pool_figures.h"
 #include "session/notify/unlisten.h"
 #include "session/rules/server_answers.h"
 #include "session/server/failover.h"

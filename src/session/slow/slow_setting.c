@@ -2,6 +2,7 @@
 #include "session/slow/slow_setting.h"
 
 #include "model/registry.h"
+#include "model/statistics/pool_figures.h"
 
 static const char *const cap_settings[CAPS] = {
 	[CAP_DATABASE] = "max_db_connections",

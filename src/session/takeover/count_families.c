@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "model/statistics/labels.h"
+#include "model/statistics/pool_figures.h"
 #include "wire/sqlstate.h"
 
 /* --- families ----------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "session/work/refused_setting.h"
 
 #include "model/registry.h"
+#include "model/statistics/pool_figures.h"
 #include "session/link/close.h"
 #include "session/parameters/parameter_sync.h"
 #include "session/parameters/way_out.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The end of a stats period: its log line, and the snapshots for averages and latencies. */
 #include "daemon/janitor.h"
+#include "model/statistics/pool_figures.h"
 #include "support/fakes/fake_pool.h"
 
 static struct janitor janitor;

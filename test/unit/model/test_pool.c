@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The settings that apply to a pool, its counts, and its welcome. */
+#include "model/statistics/pool_figures.h"
 #include "session/link/close.h"
 #include "support/fakes/fake_pool.h"
 #include "wire/sqlstate.h"

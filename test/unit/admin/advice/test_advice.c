@@ -7,6 +7,7 @@
 #include "admin/advice/rules.h"
 #include "base/log.h"
 #include "model/pool_pins.h"
+#include "model/statistics/pool_figures.h"
 #include "net/tls_context.h"
 #include "support/fakes/fake_pool.h"
 #include "support/files/certificates.h"

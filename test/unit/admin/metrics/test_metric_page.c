@@ -3,6 +3,7 @@
 #include "admin/metrics/metric_page.h"
 #include "admin/metrics/metric_sources.h"
 #include "admin/metrics/metrics.h"
+#include "model/statistics/pool_figures.h"
 #include "support/fakes/fake_pool.h"
 
 static struct listeners listeners;

@@ -6,6 +6,7 @@
 #include "admin/console/topics.h"
 #include "admin/show/clauses.h"
 #include "admin/show/show_stream.h"
+#include "model/statistics/pool_figures.h"
 #include "session/link/close.h"
 #include "support/fakes/fake_pool.h"
 #include "wire/frame.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The last hour: points of ten seconds, gaps, pools that come and go, and the memory that it takes. */
 #include "model/statistics/history.h"
+#include "model/statistics/pool_figures.h"
 #include "support/fakes/fake_pool.h"
 
 static struct pool *pool;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "model/statistics/pool_figures.h"
 #include "session/pool/pairing.h"
 #include "session/work/control.h"
 #include "support/fakes/fake_pool.h"

@@ -2,6 +2,7 @@
 /*
  * Records of counters: everything that is written is read again, and unknown rows are ignored.
  */
+#include "model/statistics/pool_figures.h"
 #include "session/takeover/count_record.h"
 #include "support/fakes/fake_pool.h"
 #include "wire/sqlstate.h"
