@@ -247,7 +247,7 @@ bool settings_copy_one(
 bool settings_copy(struct settings *to, const struct settings *from);
 
 /*
- * Returns the name of the next setting whose value differs between two structs; NULL after the last
+ * Returns the name of the next setting that differs between two structs; NULL after the last
  * one. `*at` is 0 at first, and moves past it.
  */
 const char *settings_next_difference(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Who may read the page, and what the endpoint withstands: page_password, metrics_tls, names of hosts."""
+"""Which browsers may read the page, and what the endpoint withstands: page_password, metrics_tls, names of hosts."""
 
 import contextlib
 import http.client

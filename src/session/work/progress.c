@@ -322,7 +322,7 @@ void progress_of_takeover(
 
 /* --- the process -------------------------------------------------------------------------- */
 
-/* The database whose PAUSE has waited for the longest; NULL: none waits. */
+/* The database with the PAUSE that has waited for the longest; NULL: none waits. */
 static const struct database *waiting_database(const struct registry *registry)
 {
 	const struct database *database, *next, *found = NULL;

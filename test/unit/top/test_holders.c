@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Who holds servers: SHOW SERVERS and SHOW CLIENTS joined, and for how long. */
+/* Which clients hold servers: SHOW SERVERS and SHOW CLIENTS joined, and for how long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

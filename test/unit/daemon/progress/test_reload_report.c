@@ -24,7 +24,7 @@ static struct snapshot *parse(const char *text)
 	return made;
 }
 
-/* A reload to this text, whose reading takes so long. */
+/* A reload to this text, which takes so long to read. */
 static void reload(struct reload_report *report, const char *text, usec_t time)
 {
 	struct snapshot *new;

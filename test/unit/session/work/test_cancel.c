@@ -1166,7 +1166,7 @@ static void test_held_request_is_sent_during_suspend(void **state)
 	fake_process.operation = OPERATION_RUNNING;
 }
 
-/* A held request gives no reason to launch a server that nobody waits for. */
+/* A held request gives no reason to launch a server that no client waits for. */
 static void test_held_request_launches_no_server(void **state)
 {
 	struct endpoint *canceler = cancel_after_wait(fake_server(pool), 0);
