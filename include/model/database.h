@@ -2,8 +2,8 @@
 /*
  * A database that clients may connect to: its configuration, its pools, its counts for limits.
  *
- * The registry owns the databases. An automatic one (made from the `*` entry) owns its
- * configuration.
+ * A registry owns its databases: each database belongs to one (model/shared/directory). An automatic one
+ * (made from the `*` entry) owns its configuration.
  */
 #ifndef PGUSHER_MODEL_DATABASE_H
 #define PGUSHER_MODEL_DATABASE_H
@@ -22,8 +22,10 @@
 
 struct database_counters;
 struct pool;
+struct registry;
 
 TAILQ_HEAD(pool_list, pool);
+TAILQ_HEAD(database_list, database);
 
 /* Counts of the uses of prepared statements on servers of a database. */
 struct prepared_counts {
@@ -33,7 +35,9 @@ struct prepared_counts {
 };
 
 struct database {
-	UT_hash_handle by_name;
+	UT_hash_handle by_name; /* in directory.databases */
+	TAILQ_ENTRY(database) in_registry;
+	struct registry *registry; /* its home: its pools and clients belong to that one */
 	const struct database_config *config;
 	struct database_config *own_config; /* of an automatic database, owned; else NULL */
 	uint64_t handle; /* in process.handles; 0: none yet */

@@ -48,7 +48,7 @@ struct pool_sizing {
 };
 
 struct pool {
-	TAILQ_ENTRY(pool) in_registry, in_database, in_user, in_work;
+	TAILQ_ENTRY(pool) in_directory, in_registry, in_database, in_user, in_work;
 	struct registry *registry;
 	unsigned order; /* among all pools, as of the last registry_sort() */
 	uint64_t handle; /* in process.handles; 0: none yet */

@@ -17,6 +17,7 @@
 #include "model/descriptors.h"
 #include "model/host/hosts.h"
 #include "model/limits.h"
+#include "model/shared/directory.h"
 #include "net/loop.h"
 
 struct actions;
@@ -68,6 +69,7 @@ struct process {
 	struct snapshot *config; /* a reference */
 	const struct settings *settings; /* of config */
 	struct loop_clock clock; /* of all loops */
+	struct directory directory; /* all databases and pools */
 	struct limits limits;
 	struct cancel_keys cancel_keys;
 	/* References; NULL: none (tls_setup). That of metrics is for the HTTP endpoint. */

@@ -55,7 +55,7 @@ struct registry {
 	struct process *process;
 	struct loop *loop;
 	struct parameter_table *parameters;
-	struct database *databases; /* uthash, by name */
+	struct database_list databases; /* those at home here; all are in process.directory */
 	struct user *users; /* uthash, by name */
 	struct keyed_hash name_hash; /* keyed, since clients choose the names */
 	/*
@@ -63,10 +63,8 @@ struct registry {
 	 */
 	struct database *recent_database;
 	struct user *recent_user;
-	struct pool_list pools; /* in order by database, then user, after registry_sort() */
-	unsigned pool_count;
-	uint64_t last_pool; /* its number */
-	bool sorted; /* databases, users and pools are in order */
+	struct pool_list pools; /* of these databases */
+	bool users_sorted;
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct cap_list caps_due; /* caps below which a place may be free: see cap_is_due() */
 	struct pool *cap_called; /* the next of a queue, about to launch a server; or NULL */
@@ -95,7 +93,6 @@ struct registry {
 	struct link_list links; /* all open links, oldest first */
 	struct link_walk_list walks; /* walks over `links`: see model/link_walk */
 	struct statement_table statements;
-	uint64_t function_lists; /* versions of the lists in model/state/session_functions */
 	struct counters counters;
 	struct backends backends; /* servers by the process numbers of their backends */
 	struct slab clients, servers, helds; /* memory of links and of small held blocks */

@@ -30,7 +30,7 @@ static unsigned long long expected_servers(const struct registry *registry)
 	const struct database *database, *next;
 	unsigned long long sum = 0;
 
-	HASH_ITER (by_name, registry->databases, database, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		const struct settings *settings = registry->process->settings;
 		int size = database_configured_size(database, settings);
 

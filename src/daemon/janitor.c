@@ -27,7 +27,7 @@ static void end_stats_period(struct janitor *janitor, usec_t now)
 		return;
 	janitor->stats_began = now;
 	stats_line_write(registry, now);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		pool_end_period(pool);
 	registry->stats_older_at = registry->stats_newer_at;
 	registry->stats_newer_at = now;

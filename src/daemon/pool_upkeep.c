@@ -7,9 +7,9 @@
 
 void pool_upkeep_open_forced(struct registry *registry)
 {
-	struct database *database, *next;
+	struct database *database;
 
-	HASH_ITER (by_name, registry->databases, database, next) {
+	TAILQ_FOREACH (database, &registry->databases, in_registry) {
 		struct user *user;
 
 		if (database->console || !database->config->user ||
@@ -111,7 +111,7 @@ void pool_upkeep_drop_databases(struct registry *registry, usec_t now)
 {
 	struct database *database, *next;
 
-	HASH_ITER (by_name, registry->databases, database, next) {
+	TAILQ_FOREACH_SAFE (database, &registry->databases, in_registry, next) {
 		usec_t limit;
 
 		if (!database->own_config)

@@ -50,7 +50,7 @@ static void switch_config(struct registry *registry, struct database *database,
 {
 	database->config = new;
 	if (!database_config_same_user(old, new))
-		move_clients_of_database(registry, database);
+		move_clients_of_database(database);
 	if (!database_config_same_target(old, new)) {
 		counters_forget_hosts(database);
 		database->wants_primary = false;
@@ -110,7 +110,7 @@ static void refresh_pools(struct registry *registry)
 
 	TAILQ_FOREACH (link, &registry->logins, place)
 		client_limits_start(client_of(link));
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		pool_reconfigure(pool);
 		walk = pool_walk_clients(pool);
 		while ((link = pool_walk_next(&walk)) != NULL)
@@ -129,7 +129,7 @@ static void apply_config(struct daemon *daemon, struct snapshot *config)
 
 	registry->process->config = config;
 	registry->process->settings = snapshot_settings(config);
-	HASH_ITER (by_name, registry->databases, database, next)
+	HASH_ITER (by_name, registry->process->directory.databases, database, next)
 		update_database(registry, database);
 	host_items_prune(registry);
 	host_role_reconfigured(registry);

@@ -14,7 +14,7 @@ static bool has_servers(const struct registry *registry)
 {
 	const struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (pool_has_servers(pool))
 			return true;
 	}
@@ -28,7 +28,7 @@ static void close_waiting_clients(struct registry *registry)
 	struct pool *pool;
 	struct link *link;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		lookup_refuse(pool, &why);
 		while ((link = TAILQ_FIRST(&pool->waiting)) != NULL)
 			client_close_for(client_of(link), REASON_SERVER_SHUTTING_DOWN);

@@ -10,7 +10,7 @@ static void sum_pools(const struct registry *registry, struct stats *sum)
 	const struct pool *pool;
 
 	*sum = (struct stats){0};
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		stats_add(sum, &pool->stats);
 }
 

@@ -65,7 +65,7 @@ void descriptors_review(struct registry *registry, unsigned limit)
 	const struct pool *pool;
 	unsigned sum = 0;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (sum >= most)
 			break;
 		sum += needed(pool, most);

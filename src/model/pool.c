@@ -175,7 +175,8 @@ void pool_reconfigure(struct pool *pool)
 	pool->session_state = session_state_of_pool(pool);
 	pin_causes_read(settings->pin_causes, &pool->pin_causes);
 	/* What is known of texts may have been found by other settings. */
-	pool->database->functions.version = ++pool->registry->function_lists;
+	pool->database->functions.version =
+		directory_next_functions(&pool->registry->process->directory);
 	if (pool_knows_sessions(pool) > known)
 		retire_unknown(pool);
 	pool_choose_rules(pool);
@@ -380,7 +381,7 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 		return NULL;
 	}
 	pool->registry = registry;
-	pool->number = ++registry->last_pool;
+	pool->number = ++registry->process->directory.last_pool;
 	pool->user = user;
 	TAILQ_INIT(&pool->clients);
 	TAILQ_INIT(&pool->waiting);

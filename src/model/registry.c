@@ -35,11 +35,9 @@ static unsigned hash_name(struct registry *registry, const char *name)
 
 static struct database *look_up_database(struct registry *registry, const char *name)
 {
-	struct database *found = NULL;
-	const unsigned hash = hash_name(registry, name);
+	struct database *found = directory_find(&registry->process->directory, name);
 
-	HASH_FIND_BYHASHVALUE(by_name, registry->databases, name, strlen(name), hash, found);
-	if (found)
+	if (found && found->registry == registry)
 		registry->recent_database = found;
 	return found;
 }
@@ -56,23 +54,22 @@ struct database *registry_find_database(const struct registry *registry, const c
 
 static struct database *add_database(struct registry *registry, const char *name)
 {
+	struct directory *directory = &registry->process->directory;
 	const size_t length = strlen(name);
-	const unsigned hash = hash_name(registry, name);
 	struct database *database = calloc(1, sizeof(*database) + length + 1);
 
 	if (!database)
 		return NULL;
 	memcpy(database->name, name, length + 1);
+	database->registry = registry;
 	TAILQ_INIT(&database->pools);
-	database->functions.version = ++registry->function_lists;
+	database->functions.version = directory_next_functions(directory);
 	cap_init(&database->cap, CAP_DATABASE);
-	HASH_ADD_KEYPTR_BYHASHVALUE(
-		by_name, registry->databases, database->name, length, hash, database);
-	if (!database->by_name.tbl) { /* uthash was out of memory */
+	if (!directory_add(directory, database)) {
 		free(database);
 		return NULL;
 	}
-	registry->sorted = false;
+	TAILQ_INSERT_TAIL(&registry->databases, database, in_registry);
 	return database;
 }
 
@@ -141,8 +138,10 @@ static void free_database(struct database *database)
 
 void registry_drop_database(struct registry *registry, struct database *database)
 {
-	if (!database->gone)
-		HASH_DELETE(by_name, registry->databases, database);
+	if (!database->gone) {
+		directory_remove(&registry->process->directory, database);
+		TAILQ_REMOVE(&registry->databases, database, in_registry);
+	}
 	if (registry->recent_database == database)
 		registry->recent_database = NULL;
 	database->gone = true;
@@ -213,7 +212,7 @@ struct user *registry_open_user(struct registry *registry, const char *name)
 		free(user);
 		return NULL;
 	}
-	registry->sorted = false;
+	registry->users_sorted = false;
 	return user;
 }
 
@@ -298,8 +297,7 @@ struct pool *registry_open_pool(struct registry *registry, struct database *data
 	if (!pool)
 		return NULL;
 	TAILQ_INSERT_TAIL(&registry->pools, pool, in_registry);
-	pool->order = registry->pool_count++;
-	registry->sorted = false;
+	directory_add_pool(&registry->process->directory, pool);
 	descriptors_add_pool(pool);
 	return pool;
 }
@@ -313,7 +311,7 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 	if (pool->has_work)
 		TAILQ_REMOVE(&registry->work, pool, in_work);
 	TAILQ_REMOVE(&registry->pools, pool, in_registry);
-	registry->pool_count--;
+	directory_remove_pool(&registry->process->directory, pool);
 	history_forget_pool(pool);
 	pool_free(pool);
 	registry_let_go_user(registry, user);
@@ -328,12 +326,12 @@ unsigned registry_count_users(const struct registry *registry)
 
 unsigned registry_count_databases(const struct registry *registry)
 {
-	return HASH_CNT(by_name, registry->databases);
+	return directory_count_databases(&registry->process->directory);
 }
 
 unsigned registry_count_pools(const struct registry *registry)
 {
-	return registry->pool_count;
+	return registry->process->directory.pool_count;
 }
 
 /* --- making and freeing ------------------------------------------------------------------- */
@@ -358,6 +356,7 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 	registry->process = process;
 	registry->loop = loop;
 	loop->owner = registry;
+	TAILQ_INIT(&registry->databases);
 	TAILQ_INIT(&registry->pools);
 	TAILQ_INIT(&registry->work);
 	TAILQ_INIT(&registry->caps_due);
@@ -373,14 +372,15 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 	registry->statements.handles = &registry->process->handles;
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
 	registry->counters.last_reload = clock_wall();
-	return keyed_hash_init(&registry->name_hash, key) && sources_init(registry) &&
+	return keyed_hash_init(&registry->name_hash, key) &&
+		directory_init(&process->directory, &loop->random) && sources_init(registry) &&
 		registry->parameters && make_console(registry) &&
 		registry_apply_databases(registry) && registry_apply_users(registry);
 }
 
 void registry_free(struct registry *registry)
 {
-	struct database *database, *next_database;
+	struct database *database;
 	struct user *user, *next_user;
 	struct peer *peer;
 	struct pool *pool;
@@ -390,8 +390,9 @@ void registry_free(struct registry *registry)
 	history_stop(registry);
 	while ((pool = TAILQ_FIRST(&registry->pools)) != NULL)
 		registry_drop_pool(registry, pool);
-	HASH_ITER (by_name, registry->databases, database, next_database) {
-		HASH_DELETE(by_name, registry->databases, database);
+	while ((database = TAILQ_FIRST(&registry->databases)) != NULL) {
+		TAILQ_REMOVE(&registry->databases, database, in_registry);
+		directory_remove(&registry->process->directory, database);
 		free_database(database);
 	}
 	HASH_ITER (by_name, registry->users, user, next_user) {
@@ -402,6 +403,7 @@ void registry_free(struct registry *registry)
 	statement_table_free(&registry->statements);
 	sources_free(registry);
 	keyed_hash_free(&registry->name_hash);
+	directory_free(&registry->process->directory);
 	parameter_table_free(registry->parameters);
 	slab_destroy(&registry->clients);
 	slab_destroy(&registry->servers);

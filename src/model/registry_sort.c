@@ -58,19 +58,19 @@ static void sort(struct named *all, size_t count)
 		(head)->by_name.tbl->tail = &((type *)(all)[(count)-1].object)->by_name;       \
 	} while (0)
 
-static bool sort_databases(struct registry *registry)
+static bool sort_databases(struct directory *directory)
 {
-	struct named *all = calloc(registry_count_databases(registry) + 1, sizeof(*all));
+	struct named *all = calloc(directory_count_databases(directory) + 1, sizeof(*all));
 	struct database *database, *next;
 	size_t count = 0;
 
 	if (!all)
 		return false;
-	HASH_ITER (by_name, registry->databases, database, next)
+	HASH_ITER (by_name, directory->databases, database, next)
 		all[count++] = named_as(database->name, NULL, database);
 	sort(all, count);
 	if (count > 0)
-		RELINK(struct database, registry->databases, all, count);
+		RELINK(struct database, directory->databases, all, count);
 	free(all);
 	return true;
 }
@@ -92,22 +92,22 @@ static bool sort_users(struct registry *registry)
 	return true;
 }
 
-static bool sort_pools(struct registry *registry)
+static bool sort_pools(struct directory *directory)
 {
-	struct named *all = calloc(registry->pool_count + 1, sizeof(*all));
+	struct named *all = calloc(directory->pool_count + 1, sizeof(*all));
 	struct pool *pool;
 	size_t count = 0;
 
 	if (!all)
 		return false;
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &directory->pools, in_directory)
 		all[count++] = named_as(pool->database->name, pool->user->name, pool);
 	sort(all, count);
-	TAILQ_INIT(&registry->pools);
+	TAILQ_INIT(&directory->pools);
 	for (size_t i = 0; i < count; i++) {
 		pool = all[i].object;
 		pool->order = (unsigned)i;
-		TAILQ_INSERT_TAIL(&registry->pools, pool, in_registry);
+		TAILQ_INSERT_TAIL(&directory->pools, pool, in_directory);
 	}
 	free(all);
 	return true;
@@ -116,7 +116,10 @@ static bool sort_pools(struct registry *registry)
 /* When out of memory, leave the old order. */
 void registry_sort(struct registry *registry)
 {
-	if (!registry->sorted)
-		registry->sorted = sort_databases(registry) && sort_users(registry) &&
-			sort_pools(registry);
+	struct directory *directory = &registry->process->directory;
+
+	if (!directory->sorted)
+		directory->sorted = sort_databases(directory) && sort_pools(directory);
+	if (!registry->users_sorted)
+		registry->users_sorted = sort_users(registry);
 }

@@ -13,7 +13,7 @@
 #include "model/registry.h"
 
 /* The forced user of the database has changed, was removed, or was set for the first time. */
-void move_clients_of_database(struct registry *registry, struct database *database);
+void move_clients_of_database(struct database *database);
 
 /* Move the clients of this pool that can move, and set pool.left_behind again. */
 void move_clients_of_pool(struct pool *pool);

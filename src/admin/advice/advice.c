@@ -52,7 +52,7 @@ struct pool *advice_pool(const struct registry *registry, const struct advice *a
 
 	if (advice->pool == 0)
 		return NULL;
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (pool->number == advice->pool)
 			return pool;
 	}

@@ -72,7 +72,7 @@ static void take_sample(struct advisor *advisor)
 	look_at_hosts(advisor);
 	if (history)
 		history_begin_sample(history, advisor->findings.now);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (pool->database->console)
 			continue;
 		look_at_pool(advisor, pool);

@@ -243,7 +243,7 @@ static bool is_any_database_paused(const struct registry *registry)
 {
 	const struct database *database, *next;
 
-	HASH_ITER (by_name, registry->databases, database, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		if (database->paused)
 			return true;
 	}

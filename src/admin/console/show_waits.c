@@ -81,7 +81,7 @@ static void add_pauses(struct result *result, const struct registry *registry)
 	if (registry->process->operation == OPERATION_PAUSED &&
 		registry->process->shutdown == SHUTDOWN_NONE)
 		add_pause(result, registry, NULL, registry->process->operation_at);
-	HASH_ITER (by_name, registry->databases, database, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		if (database->paused)
 			add_pause(result, registry, database, database->paused_at);
 	}
@@ -92,7 +92,7 @@ static unsigned count_servers(const struct registry *registry)
 	const struct pool *pool;
 	unsigned count = 0;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		count += pool_servers(pool);
 	return count;
 }

@@ -75,7 +75,7 @@ static void collect_of_databases(struct metric_samples *samples,
 	const struct database *database, *next;
 
 	add_of_database(samples, "", &context->registry->counters.nowhere, detail);
-	HASH_ITER (by_name, context->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->process->directory.databases, database, next) {
 		const struct database_counters *counters = counters_of_database(database);
 
 		if (counters)
@@ -214,7 +214,7 @@ static void collect_server_errors(struct metric_samples *samples,
 	uint64_t sums[SQLSTATE_CLASSES];
 
 	(void)detail;
-	HASH_ITER (by_name, context->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->process->directory.databases, database, next) {
 		sum_classes(database, sums);
 		for (unsigned i = 0; i < SQLSTATE_CLASSES; i++) {
 			if (sums[i] == 0)

@@ -46,7 +46,7 @@ static void collect_pools(struct metric_samples *samples, const struct metric_co
 	const struct pool *pool;
 
 	(void)detail;
-	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->process->directory.pools, in_directory) {
 		const struct pool_figures figures = metric_figures_of_pool(pool, context->now);
 
 		add_pool_labels(samples, pool);
@@ -62,7 +62,7 @@ static void collect_capacity(struct metric_samples *samples,
 	const struct pool *pool;
 
 	(void)detail;
-	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->process->directory.pools, in_directory) {
 		const struct capacity_figures figures = {
 			.size = pool_size(pool),
 			.reserve_in_use = pool_reserve_in_use(pool),
@@ -94,7 +94,7 @@ static void collect_unsent(struct metric_samples *samples, const struct metric_c
 	const struct pool *pool;
 
 	(void)detail;
-	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->process->directory.pools, in_directory) {
 		for (unsigned i = 0; i < UNSENT_ENDINGS; i++) {
 			const struct metric_number figures = {(int64_t)pool->unsent[i]};
 
@@ -116,7 +116,7 @@ static void collect_slow(struct metric_samples *samples, const struct metric_con
 	const struct pool *pool;
 
 	(void)detail;
-	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->process->directory.pools, in_directory) {
 		for (unsigned i = 0; i < SLOW_CAUSES; i++) {
 			const struct metric_number figures = {(int64_t)pool->slow[i]};
 
@@ -138,7 +138,7 @@ static void collect_pins(struct metric_samples *samples, const struct metric_con
 	const struct pool *pool;
 
 	(void)detail;
-	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->process->directory.pools, in_directory) {
 		for (unsigned i = 0; i < TOPIC_BITS; i++) {
 			const struct metric_number figures = {(int64_t)pool->pins[i]};
 
@@ -189,7 +189,7 @@ static void collect_traffic(struct metric_samples *samples,
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, context->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->process->directory.databases, database, next) {
 		const struct totals totals = totals_of(database);
 		const struct traffic_figures figures = traffic_of(&totals);
 
@@ -245,7 +245,7 @@ static void collect_databases(struct metric_samples *samples,
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, context->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->process->directory.databases, database, next) {
 		/* As in SHOW DATABASES: an automatic database that is idle is left out. */
 		if (!database->own_config || database->idle_since == 0)
 			add_database(samples, database, context->registry->process->settings);
@@ -304,7 +304,7 @@ static void collect_client_groups(struct metric_samples *samples,
 
 		words[i] = client_console_state(&in_state);
 	}
-	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->process->directory.pools, in_directory) {
 		for (group = pool->groups; group; group = group->next)
 			add_group(samples, pool, group, words);
 	}
@@ -362,7 +362,7 @@ static void collect_hosts(struct metric_samples *samples, const struct metric_co
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, context->registry->databases, database, next)
+	HASH_ITER (by_name, context->registry->process->directory.databases, database, next)
 		add_hosts(samples, database);
 }
 

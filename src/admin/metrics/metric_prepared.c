@@ -21,7 +21,7 @@ static void collect_prepared(struct metric_samples *samples,
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, context->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->process->directory.databases, database, next) {
 		const struct prepared_figures figures = {
 			.entries = entries_of(database),
 			.hits = (int64_t)database->prepared.hits,

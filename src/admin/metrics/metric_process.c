@@ -313,7 +313,7 @@ static void collect_client_limits(struct metric_samples *samples,
 	(void)detail;
 	add_limit(samples, "global", "", settings->max_client_conn,
 		registry->process->limits.clients);
-	HASH_ITER (by_name, registry->databases, database, next_database)
+	HASH_ITER (by_name, registry->process->directory.databases, database, next_database)
 		add_limit(samples, "database", database->name,
 			database_max_clients(database, settings), database->clients);
 	HASH_ITER (by_name, registry->users, user, next_user)

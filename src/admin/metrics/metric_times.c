@@ -11,7 +11,7 @@ static void collect_connects(struct metric_samples *samples,
 	const struct database *database, *next;
 
 	(void)detail;
-	HASH_ITER (by_name, context->registry->databases, database, next) {
+	HASH_ITER (by_name, context->registry->process->directory.databases, database, next) {
 		const struct database_counters *counters = counters_of_database(database);
 
 		for (unsigned i = 0; counters && i < CONNECT_OUTCOMES; i++) {
@@ -109,7 +109,7 @@ static void collect_latencies(struct metric_samples *samples,
 	const enum latency_kind kind = *(const enum latency_kind *)detail;
 	const struct pool *pool;
 
-	TAILQ_FOREACH (pool, &context->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &context->registry->process->directory.pools, in_directory) {
 		struct histogram times;
 
 		if (!pool_histogram(pool, kind, &times))

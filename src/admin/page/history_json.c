@@ -100,7 +100,7 @@ static bool choose(struct history_json *history)
 	struct pool *pool;
 
 	history->chosen_count = history->next = 0;
-	TAILQ_FOREACH (pool, &history->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &history->registry->process->directory.pools, in_directory) {
 		uint64_t handle;
 
 		if (!pool->history || history->chosen_count == HISTORY_POOLS)

@@ -71,7 +71,8 @@ static bool choose(struct state_pools *pools, const struct candidate *candidates
 
 bool state_pools_begin(struct state_pools *pools, struct registry *registry)
 {
-	struct candidate *candidates = malloc((registry->pool_count + 1) * sizeof(*candidates));
+	struct candidate *candidates =
+		malloc((registry->process->directory.pool_count + 1) * sizeof(*candidates));
 	struct pool *pool;
 	bool chosen;
 
@@ -81,7 +82,7 @@ bool state_pools_begin(struct state_pools *pools, struct registry *registry)
 	process_use_handles(registry->process);
 	if (!candidates)
 		return false;
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		const struct pool_count count = count_of(pool);
 
 		if (pool->database->console)
@@ -173,7 +174,7 @@ struct pool_rates state_pools_rates(const struct state_pools *pools)
 
 	if (span_of(pools) > 0)
 		return rates_between(&pools->now.sum, &pools->before.sum, span_of(pools));
-	TAILQ_FOREACH (pool, &pools->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &pools->registry->process->directory.pools, in_directory) {
 		if (!pool->database->console)
 			stats_add(&sum, &pool->stats);
 	}

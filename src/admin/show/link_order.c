@@ -130,7 +130,7 @@ void link_order_list_clients(struct show_stream *show)
 	const struct pool *pool;
 	const struct peer *peer;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		list_links(show, &pool->clients);
 		list_waiting(show, pool);
 		list_cancels(show, pool);
@@ -160,7 +160,7 @@ void link_order_list_servers(struct show_stream *show)
 	const struct pool *pool;
 	const struct peer *peer;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		list_servers_of(show, pool, server_lists, COUNT_OF(server_lists));
 	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		list_servers_of(show, peer->pool, server_lists, COUNT_OF(server_lists));
@@ -183,7 +183,7 @@ void link_order_list_sockets(struct show_stream *show)
 	const struct registry *registry = show->registry;
 	const struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		list_links(show, &pool->clients);
 		list_waiting(show, pool);
 		list_servers_of(show, pool, socket_lists, COUNT_OF(socket_lists));

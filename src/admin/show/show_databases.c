@@ -80,7 +80,7 @@ static void list_databases(struct show_stream *show)
 	struct database *database, *next;
 
 	registry_sort(show->registry);
-	HASH_ITER (by_name, show->registry->databases, database, next)
+	HASH_ITER (by_name, show->registry->process->directory.databases, database, next)
 		show_stream_add_object(show, &database->handle, database, 0);
 }
 
@@ -148,7 +148,7 @@ static void list_pools(struct show_stream *show)
 	struct pool *pool;
 
 	registry_sort(show->registry);
-	TAILQ_FOREACH (pool, &show->registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &show->registry->process->directory.pools, in_directory)
 		show_stream_add_object(show, &pool->handle, pool, 0);
 }
 

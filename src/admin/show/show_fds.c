@@ -141,7 +141,7 @@ static void list(struct show_stream *show)
 		(listener = listeners_next(registry->process->listeners, listener)) != NULL)
 		add_listener(&show->result, listener);
 	list_links(show, &registry->logins);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (pool->database->console)
 			continue;
 		list_links(show, &pool->clients);

@@ -209,7 +209,7 @@ static void list_sized(struct show_stream *show)
 	struct pool *pool;
 
 	registry_sort(show->registry);
-	TAILQ_FOREACH (pool, &show->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &show->registry->process->directory.pools, in_directory) {
 		if (pool->sizing)
 			show_stream_add_object(show, &pool->handle, pool, 0);
 	}

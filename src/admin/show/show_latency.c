@@ -132,7 +132,7 @@ static void list_latency(struct show_stream *show)
 	struct pool *pool;
 
 	registry_sort(show->registry);
-	TAILQ_FOREACH (pool, &show->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &show->registry->process->directory.pools, in_directory) {
 		struct database *database = pool->database;
 
 		if (database != before && list_summands(show, database))
@@ -182,7 +182,7 @@ static void list_errors(struct show_stream *show)
 	struct pool *pool;
 
 	registry_sort(show->registry);
-	TAILQ_FOREACH (pool, &show->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &show->registry->process->directory.pools, in_directory) {
 		if (pool->errors)
 			show_stream_add_object(show, &pool->handle, pool, 0);
 	}
@@ -229,7 +229,7 @@ static void list_all_pools(struct show_stream *show)
 	struct pool *pool;
 
 	registry_sort(show->registry);
-	TAILQ_FOREACH (pool, &show->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &show->registry->process->directory.pools, in_directory) {
 		if (!pool->database->console)
 			show_stream_add_object(show, &pool->handle, pool, 0);
 	}

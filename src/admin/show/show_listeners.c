@@ -62,7 +62,7 @@ static void list_channels(struct show_stream *show)
 	struct pool *pool;
 
 	registry_sort(show->registry);
-	TAILQ_FOREACH (pool, &show->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &show->registry->process->directory.pools, in_directory) {
 		struct channel *channel = pool->hub ? pool->hub->channels : NULL;
 
 		for (; channel; channel = channel->by_name.next)

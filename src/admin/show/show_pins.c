@@ -55,7 +55,7 @@ static void list_servers(struct show_stream *show)
 	struct pool *pool;
 
 	registry_sort(show->registry);
-	TAILQ_FOREACH (pool, &show->registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &show->registry->process->directory.pools, in_directory) {
 		struct pool_walk walk;
 		struct link *link;
 

@@ -135,7 +135,7 @@ static void fill_mem(struct result *result, const struct show_request *request)
 	for (size_t i = 0; i < sizeof(slabs) / sizeof(slabs[0]); i++)
 		add_objects(result, slabs[i]->name, slabs[i]->object_size, slabs[i]->used,
 			slabs[i]->free);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		prepared += pool_prepared_statements(pool);
 	add_objects(result, "server_prepared_statement_cache", sizeof(struct server_statement),
 		prepared, 0);

@@ -106,7 +106,7 @@ static void list_databases(struct show_stream *show)
 	struct pool *pool;
 
 	registry_sort(registry);
-	HASH_ITER (by_name, registry->databases, database, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		TAILQ_FOREACH (pool, &database->pools, in_database)
 			show_stream_add_object(show, &pool->handle, pool, KIND_POOL);
 		if (!TAILQ_EMPTY(&database->pools))
@@ -238,7 +238,7 @@ static void fill_totals(struct result *result, const struct show_request *reques
 	struct stats sum = {0};
 	struct totals average;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		stats_add(&sum, &pool->stats);
 	average = averages(registry, &sum);
 	add_named(result, "total_", &sum.current, shown_counters(registry));

@@ -55,7 +55,7 @@ static bool is_forced(const struct registry *registry, const struct user *user)
 	/* The mark is never taken back: it only saves the walk for most users. */
 	if (!user->forced)
 		return false;
-	HASH_ITER (by_name, registry->databases, database, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		if (database->config->user && strcmp(database->config->user, user->name) == 0)
 			return true;
 	}

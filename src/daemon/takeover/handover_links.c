@@ -23,7 +23,7 @@ static void each_link(struct registry *registry, link_function *act, uint64_t co
 	struct pool *pool;
 
 	each_of(&registry->logins, act, console);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		struct pool_walk walk = pool_walk_links(pool);
 
 		while ((link = pool_walk_next(&walk)) != NULL)
@@ -120,7 +120,7 @@ void handover_close_resting(struct registry *registry)
 {
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		each_of(&pool->clients, close_between_transactions, 0);
 		if (!pool_is_paused(pool))
 			continue;

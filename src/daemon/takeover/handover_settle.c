@@ -121,7 +121,7 @@ bool handover_settle(struct registry *registry, usec_t waited)
 	bool settled = are_logins_settled(registry);
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!pool->database->console)
 			settled = is_pool_settled(pool, waited < LOGIN_GRACE) && settled;
 	}

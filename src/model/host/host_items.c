@@ -123,7 +123,7 @@ void host_items_prune(struct registry *registry)
 
 	TAILQ_FOREACH (host, &process->hosts, in_hosts)
 		host->listed = false;
-	HASH_ITER (by_name, registry->databases, database, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		if (!database->console)
 			mark_listed(process, database->config);
 	}

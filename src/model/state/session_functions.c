@@ -53,7 +53,8 @@ void session_functions_apply(struct database *database)
 	struct pool *pool;
 
 	TAILQ_FOREACH (pool, &database->pools, in_database) {
-		database->functions.version = ++pool->registry->function_lists;
+		database->functions.version =
+			directory_next_functions(&pool->registry->process->directory);
 		pool_choose_rules(pool);
 	}
 }

@@ -237,7 +237,7 @@ bool history_start(struct registry *registry)
 		return false;
 	clear(&registry->history->total);
 	registry->history->began = loop_now(registry->loop);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		pool->counted_transactions = pool->stats.current.transactions;
 		pool->counted_errors = pool_errors(pool);
 	}
@@ -256,7 +256,7 @@ void history_stop(struct registry *registry)
 {
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (registry->history)
 			history_forget_pool(pool);
 	}

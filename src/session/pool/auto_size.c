@@ -61,9 +61,9 @@ static void count_by_owner(const struct registry *registry)
 {
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		pool->user->auto_pools = pool->database->auto_pools = 0;
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		pool->user->auto_pools += pool->sizing != NULL;
 		pool->database->auto_pools += pool->sizing != NULL;
 	}
@@ -76,7 +76,7 @@ static void count_all(const struct registry *registry)
 
 	TAILQ_FOREACH (host, &registry->process->hosts, in_hosts)
 		host->capacity.pools = host->capacity.fixed = 0;
-	HASH_ITER (by_name, registry->databases, database, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		if (!database->console)
 			count_at_hosts(registry->process, database);
 	}
@@ -238,13 +238,13 @@ static void size_all(struct registry *registry)
 	count_by_owner(registry);
 	count_all(registry);
 	processes = peer_processes(registry);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!pool->sizing)
 			continue;
 		process->sizes_pools = true;
 		size_pool(pool, processes);
 	}
-	HASH_ITER (by_name, registry->databases, database, next)
+	HASH_ITER (by_name, registry->process->directory.databases, database, next)
 		size_database(database);
 }
 

@@ -87,16 +87,14 @@ void move_clients_of_pool(struct pool *pool)
 	pool->left_behind = others || (pool->database->config->user && !pool_is_forced(pool));
 }
 
-void move_clients_of_database(struct registry *registry, struct database *database)
+void move_clients_of_database(struct database *database)
 {
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		if (pool->database == database)
-			pool->left_behind = true;
-	}
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		if (pool->database == database && pool->left_behind)
+	TAILQ_FOREACH (pool, &database->pools, in_database)
+		pool->left_behind = true;
+	TAILQ_FOREACH (pool, &database->pools, in_database) {
+		if (pool->left_behind)
 			move_clients_of_pool(pool);
 	}
 }

@@ -205,6 +205,6 @@ void adoption_activate(struct adoption *adoption)
 
 	HASH_ITER (by_handle, adoption->entries, entry, next)
 		activate(entry);
-	TAILQ_FOREACH (pool, &adoption->registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &adoption->registry->process->directory.pools, in_directory)
 		listening_takeover_end(pool);
 }

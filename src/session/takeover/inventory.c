@@ -123,7 +123,7 @@ static void write_databases(struct inventory *inventory)
 	struct buffer *out = &inventory->record;
 	const struct database *database, *next;
 
-	HASH_ITER (by_name, inventory->registry->databases, database, next) {
+	HASH_ITER (by_name, inventory->registry->process->directory.databases, database, next) {
 		const size_t mark = tagged_begin(out, INVENTORY_DATABASE);
 
 		tagged_text(out, INVENTORY_NAME, database->name);
@@ -311,9 +311,9 @@ bool inventory_write(const struct registry *registry, inventory_function *take, 
 	write_users(&inventory);
 	write_listeners(&inventory);
 	write_statements(&inventory);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		write_pool(&inventory, pool);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!pool->database->console)
 			write_links_of(&inventory, pool);
 	}

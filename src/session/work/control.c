@@ -33,7 +33,8 @@ static const struct pool *next_pool(const struct registry *registry,
 	if (database)
 		return pool ? TAILQ_NEXT(pool, in_database) : TAILQ_FIRST(&database->pools);
 	do
-		pool = pool ? TAILQ_NEXT(pool, in_registry) : TAILQ_FIRST(&registry->pools);
+		pool = pool ? TAILQ_NEXT(pool, in_directory)
+			    : TAILQ_FIRST(&registry->process->directory.pools);
 	while (pool && pool->database->console);
 	return pool;
 }
@@ -61,7 +62,7 @@ void control_close_unused(struct registry *registry)
 {
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (pool->database->console || !pool_is_paused(pool))
 			continue;
 		close_servers(pool, unused, REASON_PAUSE_MODE);
@@ -184,7 +185,7 @@ void control_resume(struct registry *registry, struct database *database)
 		suspend_end(registry);
 	else
 		set_operation(registry, OPERATION_RUNNING);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (is_selected(pool, database))
 			pool_needs_work(pool);
 	}
@@ -200,7 +201,7 @@ void control_retire(
 {
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!is_selected(pool, database))
 			continue;
 		pool_mark_close_needed(pool, cause);
@@ -253,7 +254,7 @@ void control_kill(struct registry *registry, struct database *database, bool pau
 		kill_database(registry, database, paused);
 		return;
 	}
-	HASH_ITER (by_name, registry->databases, each, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, each, next) {
 		if (!each->console && !TAILQ_EMPTY(&each->pools))
 			kill_database(registry, each, paused);
 	}
@@ -265,7 +266,7 @@ void control_close_pools(struct registry *registry, enum reason reason)
 
 	close_clients(&registry->logins, reason);
 	peering_drop_all(registry, reason);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!pool->database->console)
 			empty_pool(pool, reason);
 	}
@@ -277,7 +278,7 @@ void control_close_all(struct registry *registry, enum reason reason)
 
 	close_clients(&registry->logins, reason);
 	peering_drop_all(registry, reason);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		empty_pool(pool, reason);
 }
 
@@ -317,7 +318,7 @@ bool control_kill_client(struct registry *registry, uint64_t id)
 	const struct pool *pool;
 	const struct peer *peer;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!client)
 			client = find_client(pool, id);
 	}

@@ -289,7 +289,7 @@ static unsigned count_servers(const struct registry *registry)
 	const struct pool *pool;
 	unsigned count = 0;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		count += pool_connected_servers(pool);
 	return count;
 }
@@ -327,7 +327,7 @@ static const struct database *waiting_database(const struct registry *registry)
 {
 	const struct database *database, *next, *found = NULL;
 
-	HASH_ITER (by_name, registry->databases, database, next) {
+	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		if (database->paused && (!found || database->paused_at < found->paused_at) &&
 			!control_pause_is_done(registry, database))
 			found = database;

@@ -175,7 +175,7 @@ static unsigned count_endless(const struct registry *registry)
 	const struct link *link;
 	unsigned count = 0;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		TAILQ_FOREACH (link, &pool->clients, place)
 			count += is_endless(link);
 	}
@@ -189,7 +189,7 @@ void replication_end_last(struct registry *registry, unsigned clients)
 
 	if (count_endless(registry) < clients)
 		return;
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		TAILQ_FOREACH_SAFE (link, &pool->clients, place, next)
 			client_close_for(client_of(link), REASON_SERVER_SHUTTING_DOWN);
 	}

@@ -163,7 +163,7 @@ static bool suspend_pools(struct registry *registry, bool (*suspend_pool)(struct
 	struct pool *pool;
 	bool suspended = true;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!pool->database->console)
 			suspended = suspend_pool(pool) && suspended;
 	}
@@ -185,7 +185,7 @@ static void close_unsafe(struct registry *registry)
 {
 	struct pool *pool;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		close_list(pool, SERVERS_USED);
 		close_list(pool, SERVERS_TESTED);
 		close_draining(pool);
@@ -228,7 +228,7 @@ static void close_waiting(struct registry *registry)
 	struct pool *pool;
 
 	close_clients(&registry->logins, true);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		close_clients(&pool->waiting, true);
 		close_clients(&pool->welcoming, true);
 		close_clients(&pool->cancels, true);
@@ -247,7 +247,7 @@ static void close_unsuspended(struct registry *registry)
 	close_waiting(registry);
 	if (suspend_all(registry))
 		return;
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (pool->database->console)
 			continue;
 		close_clients(&pool->clients, false);
@@ -361,7 +361,7 @@ void suspend_end(struct registry *registry)
 	registry->process->operation_at = loop_now(registry->loop);
 	event_free(suspension->timer);
 	free(suspension);
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
+	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		resume_list(&pool->clients, &client_session_handlers);
 		resume_list(&pool->waiting, &client_session_handlers);
 		for (unsigned i = 0; i < SERVER_LISTS; i++)

@@ -399,7 +399,7 @@ static void assert_sorted(void)
 	const struct pool *pool;
 	const char *before = "";
 
-	for (database = fake_registry.databases; database; database = next_database) {
+	for (database = fake_process.directory.databases; database; database = next_database) {
 		next_database = database->by_name.next;
 		assert_true(strcmp(before, database->name) < 0);
 		before = database->name;
@@ -410,8 +410,8 @@ static void assert_sorted(void)
 		assert_true(strcmp(before, user->name) < 0);
 		before = user->name;
 	}
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
-		const struct pool *next = TAILQ_NEXT(pool, in_registry);
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
+		const struct pool *next = TAILQ_NEXT(pool, in_directory);
 		int order;
 
 		if (!next)
@@ -472,7 +472,8 @@ static void test_sorting_compares_whole_names_and_keeps_all(void **state)
 	fake_pool("a_name", "a_name");
 	registry_sort(&fake_registry);
 	assert_sorted();
-	for (database = fake_registry.databases; database; database = database->by_name.next)
+	for (database = fake_process.directory.databases; database;
+		database = database->by_name.next)
 		found += strncmp(database->name, "a_name_as", 9) == 0;
 	assert_int_equal(found, MANY / 2);
 	assert_int_equal(registry_count_databases(&fake_registry), others + MANY / 2 + 1);
@@ -515,7 +516,7 @@ static void test_names_that_collide_without_a_key_do_not_collide(void **state)
 		assert_non_null(open_database(name));
 	}
 	assert_in_range(longest_chain(fake_registry.users->by_name.tbl), 1, 40);
-	assert_in_range(longest_chain(fake_registry.databases->by_name.tbl), 1, 40);
+	assert_in_range(longest_chain(fake_process.directory.databases->by_name.tbl), 1, 40);
 }
 
 static void test_look_up_among_a_hundred_thousand_names_is_fast(void **state)
@@ -529,7 +530,7 @@ static void test_look_up_among_a_hundred_thousand_names_is_fast(void **state)
 		assert_non_null(open_database(name));
 	}
 	assert_in_range(longest_chain(fake_registry.users->by_name.tbl), 1, 40);
-	assert_in_range(longest_chain(fake_registry.databases->by_name.tbl), 1, 40);
+	assert_in_range(longest_chain(fake_process.directory.databases->by_name.tbl), 1, 40);
 	for (int i = 0; i < 100000; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
 		assert_string_equal(registry_find_user(&fake_registry, name)->name, name);
@@ -542,7 +543,7 @@ static void drop_pools(void)
 {
 	struct pool *pool, *next;
 
-	TAILQ_FOREACH_SAFE (pool, &fake_registry.pools, in_registry, next) {
+	TAILQ_FOREACH_SAFE (pool, &fake_process.directory.pools, in_directory, next) {
 		if (pool != fake_registry.console_pool)
 			registry_drop_pool(&fake_registry, pool);
 	}

@@ -22,7 +22,7 @@ static void sample(void)
 	struct pool *each;
 
 	history_begin_sample(history, loop_now(&fake_loop));
-	TAILQ_FOREACH (each, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (each, &fake_process.directory.pools, in_directory) {
 		if (!each->database->console)
 			history_take_pool(history, each);
 	}
@@ -236,7 +236,7 @@ static unsigned count_kept(void)
 	const struct pool *each;
 	unsigned kept = 0;
 
-	TAILQ_FOREACH (each, &fake_registry.pools, in_registry)
+	TAILQ_FOREACH (each, &fake_process.directory.pools, in_directory)
 		kept += each->history != NULL;
 	return kept;
 }

@@ -436,7 +436,7 @@ static void check_queue(const struct pool *waiting)
 	/* Beyond the limit, by connections for cancel requests, one server less is no help. */
 	if (waiting->wait.cap->servers > cap_limit(waiting, kind))
 		return;
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		if (pool == waiting || cap_of(pool, kind) != waiting->wait.cap)
 			continue;
 		TAILQ_FOREACH (link, &pool->servers[SERVERS_IDLE], place)
@@ -549,7 +549,7 @@ static unsigned servers_of(const struct database *database, const struct user *u
 	const struct pool *pool;
 	unsigned count = 0;
 
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		if ((!database || pool->database == database) && (!user || pool->user == user))
 			count += pool_servers(pool) + pool->server_count[SERVERS_LISTENING] +
 				pool->server_count[SERVERS_WATCHING] + pool->watch_logins;
@@ -572,14 +572,14 @@ void fake_check(void)
 		tally.logins++;
 	}
 	assert_int_equal(fake_registry.login_count, tally.logins);
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		check_pool(pool, &tally);
 		pools++;
 	}
-	assert_int_equal(fake_registry.pool_count, pools);
+	assert_int_equal(fake_process.directory.pool_count, pools);
 	assert_int_equal(fake_registry.process->limits.clients, tally.sockets);
 	assert_int_equal(fake_registry.process->cancel_keys.used, tally.keys);
-	HASH_ITER (by_name, fake_registry.databases, database, next_database)
+	HASH_ITER (by_name, fake_process.directory.databases, database, next_database)
 		assert_int_equal(database->cap.servers, servers_of(database, NULL));
 	HASH_ITER (by_name, fake_registry.users, user, next_user)
 		assert_int_equal(user->cap.servers, servers_of(NULL, user));

@@ -272,7 +272,7 @@ void fake_set(const char *name, const char *value)
 	fake_registry.process->config = changed;
 	fake_registry.process->settings = snapshot_settings(changed);
 	assert_true(registry_apply_databases(&fake_registry));
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry)
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory)
 		pool_reconfigure(pool);
 }
 

@@ -386,7 +386,7 @@ static void check_sizes(void)
 {
 	const struct pool *pool;
 
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		struct pool_walk walk = pool_walk_servers(pool);
 		unsigned count = 0;
 		struct link *link;

@@ -273,7 +273,7 @@ static void note_close_causes(void)
 		if (client)
 			client->close_causes |= SIM_SERVER_FAILED;
 	}
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		if (pool->failing && (sim_hosts_count == 0 || pool->refused))
 			add_close_cause(SIM_NO_SERVER);
 	}
@@ -334,7 +334,7 @@ static void check_active_pools(void)
 	const struct pool *pool;
 	unsigned active = 0;
 
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		check_waiting_order(pool);
 		count_state(pool);
 		active += pool->server_count[SERVERS_ACTIVE];
@@ -599,7 +599,7 @@ static void reload(const char *name, const char *value)
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		clients[i].was_limited |= sim_oracle_has_limits();
 	fake_set(name, value);
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry)
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory)
 		pool_needs_work(pool);
 }
 
@@ -819,7 +819,7 @@ void sim_world_print(void)
 {
 	const struct pool *pool;
 
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		print_error("pool of %s%s%s: clients", pool->user->name,
 			pool->failing ? ", failing" : "", pool->welcome ? "" : ", no welcome");
 		for (unsigned i = 0; i < CLIENT_STATES; i++)
@@ -858,7 +858,7 @@ static unsigned held_by_listening_servers(void)
 	const struct pool *pool;
 	unsigned held = 0;
 
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry)
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory)
 		held += pool->hub && pool->hub->server &&
 			pool->hub->server->link.held_length > 0;
 	return held;
@@ -871,7 +871,7 @@ static void check_pools(void)
 
 	assert_int_equal(fake_registry.helds.used, held_by_listening_servers());
 	assert_int_equal(fake_loop.backlogs.used, 0);
-	TAILQ_FOREACH (pool, &fake_registry.pools, in_registry) {
+	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
 		assert_int_equal(pool->client_count[CLIENT_WELCOMING], 0);
 		assert_int_equal(pool->client_count[CLIENT_CANCEL_WAITING], 0);
