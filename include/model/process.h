@@ -15,7 +15,6 @@
 #include "config/snapshot.h"
 #include "model/cancel_keys.h"
 #include "model/descriptors.h"
-#include "model/host/hosts.h"
 #include "model/limits.h"
 #include "model/shared/directory.h"
 #include "net/loop.h"
@@ -75,10 +74,6 @@ struct process {
 	/* References; NULL: none (tls_setup). That of metrics is for the HTTP endpoint. */
 	struct tls_context *client_tls, *server_tls, *metrics_tls;
 	const struct listeners *listeners; /* owned by the daemon; NULL: none */
-	struct host_list
-		hosts; /* those that servers were connected to so far: see model/host */
-	struct deadline host_watch; /* the next hasty round of session/pool/host_watch */
-	struct registry *watching; /* for which that is */
 	usec_t sized_at; /* the last round of session/pool/auto_size; 0: none */
 	bool sizes_pools; /* there may be pools with pool_size = auto: see session/pool/auto_size */
 	struct peer_list peers; /* sorted by id, those used so far: see model/peer */
@@ -122,12 +117,6 @@ static inline bool process_accepts_logins(const struct process *process)
 	return process->shutdown == SHUTDOWN_NONE || process->drain == DRAIN_DELAYED ||
 		(process->drain == DRAIN_CLOSING && process->settings->drain_accept);
 }
-
-/*
- * Something has happened at the host of the server that it may tell more of, such as the end of a
- * connection: it is probed in the next turn, if it is watched.
- */
-void process_ask_host(struct process *process, struct loop *loop, struct host *host);
 
 /*
  * Initialise the process with this configuration, taking over the caller's reference, and make

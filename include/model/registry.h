@@ -87,6 +87,9 @@ struct registry {
 	struct slow_log *slow_log;
 	struct query_watch *query_watch;
 	struct pool *console_pool;
+	struct host_list
+		hosts; /* those that servers were connected to so far: see model/host */
+	struct deadline host_watch; /* the next hasty round of session/pool/host_watch */
 	struct link_list logins; /* clients in GREETING, AUTHENTICATING and LOOKING_UP */
 	unsigned login_count;
 	struct sources sources; /* counts by client address */
@@ -165,6 +168,12 @@ static inline bool pool_is_paused(const struct pool *pool)
 		(pool->registry->process->operation == OPERATION_PAUSED &&
 			pool->database->peer_id == 0);
 }
+
+/*
+ * Something has happened at the host of a server that it may tell more of, such as the end of a
+ * connection: it is probed in the next turn, if it is watched. Does nothing for NULL.
+ */
+void registry_ask_host(struct registry *registry, struct host *host);
 
 /* Remove a pool without links from all lists and free it. Its user is freed if not needed. */
 void registry_drop_pool(struct registry *registry, struct pool *pool);

@@ -9,17 +9,8 @@ void process_init(struct process *process, struct random *random, struct snapsho
 	process->config = config;
 	process->settings = snapshot_settings(config);
 	process->cancel_keys.peer_id = (uint16_t)process->settings->peer_id;
-	TAILQ_INIT(&process->hosts);
 	TAILQ_INIT(&process->peers);
 	random_fill(random, process->mock_salt, sizeof(process->mock_salt));
-}
-
-void process_ask_host(struct process *process, struct loop *loop, struct host *host)
-{
-	if (!host || !host->watched || host->ask_now || !process->host_watch.expire)
-		return;
-	host->ask_now = true;
-	wheel_set_exact(&loop->wheel, &process->host_watch, loop_now(loop));
 }
 
 void process_use_handles(struct process *process)
@@ -37,7 +28,6 @@ void process_free(struct process *process)
 {
 	cancel_keys_free(&process->cancel_keys);
 	handles_clear(&process->handles);
-	hosts_free(&process->hosts);
 	snapshot_unref(process->config);
 	explicit_bzero(process->mock_salt, sizeof(process->mock_salt));
 }

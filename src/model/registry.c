@@ -317,6 +317,17 @@ void registry_drop_pool(struct registry *registry, struct pool *pool)
 	registry_let_go_user(registry, user);
 }
 
+/* --- hosts -------------------------------------------------------------------------------- */
+
+void registry_ask_host(struct registry *registry, struct host *host)
+{
+	if (!host || !host->watched || host->ask_now || !registry->host_watch.expire)
+		return;
+	host->ask_now = true;
+	wheel_set_exact(
+		&registry->loop->wheel, &registry->host_watch, loop_now(registry->loop));
+}
+
 /* --- numbers --------------------------------------------------------------------------- */
 
 unsigned registry_count_users(const struct registry *registry)
@@ -361,6 +372,7 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 	TAILQ_INIT(&registry->work);
 	TAILQ_INIT(&registry->caps_due);
 	TAILQ_INIT(&registry->links);
+	TAILQ_INIT(&registry->hosts);
 	TAILQ_INIT(&registry->logins);
 	slab_init(&registry->clients, "client_cache", sizeof(struct client_link));
 	slab_init(&registry->servers, "server_cache", sizeof(struct server_link));
@@ -400,6 +412,7 @@ void registry_free(struct registry *registry)
 		user_drop_keys(user);
 		free(user);
 	}
+	hosts_free(&registry->hosts);
 	statement_table_free(&registry->statements);
 	sources_free(registry);
 	keyed_hash_free(&registry->name_hash);

@@ -27,10 +27,10 @@ struct host *host_items_name(const struct pool *pool, unsigned n);
 bool host_items_have(const struct pool *pool, const struct host *host);
 
 /*
- * Walk the known hosts of a database's list: NULL and *n = 0 for the first one; returns NULL after the
+ * Walk the hosts of a database's list that the registry knows: NULL and *n = 0 for the first one; returns NULL after the
  * last one. What stands for a name is among them.
  */
-struct host *host_items_next(const struct process *process,
+struct host *host_items_next(const struct registry *registry,
 	const struct database_config *config, unsigned *n, const struct host *after);
 
 /* Forget what is known of hosts that no database lists, and that no server uses. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What is known of each host with PostgreSQL, for the whole process: its role, and whether it answers.
+ * What is known of each host with PostgreSQL, in one registry: its role, and whether it answers.
  *
  * A host is one item of a list of hosts, an address or the folder of a Unix socket, with a port; of a
- * name each address is a host. All databases that list it share what is known. pgusher decides no
- * role: it only follows what servers say of themselves.
+ * name each address is a host. All databases of the registry that list it share what is known.
+ * pgusher decides no role: it only follows what servers say of themselves.
  */
 #ifndef PGUSHER_MODEL_HOST_HOSTS_H
 #define PGUSHER_MODEL_HOST_HOSTS_H

@@ -32,7 +32,7 @@ static void look_at_hosts(struct advisor *advisor)
 {
 	struct host *host;
 
-	TAILQ_FOREACH (host, &advisor->registry->process->hosts, in_hosts) {
+	TAILQ_FOREACH (host, &advisor->registry->hosts, in_hosts) {
 		host->active = host->counting;
 		host->counting = 0;
 		host_advice_look(advisor, host);

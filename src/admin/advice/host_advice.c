@@ -103,15 +103,16 @@ static bool exceeds(const struct host *host, standby_lag most)
 
 void host_advice_look_at_lag(struct advisor *advisor, struct pool *pool)
 {
-	const struct process *process = advisor->registry->process;
-	const standby_lag most = database_max_standby_lag(pool->database, process->settings);
+	const struct registry *registry = pool->registry;
+	const standby_lag most =
+		database_max_standby_lag(pool->database, registry->process->settings);
 	const struct host *host = NULL;
 	struct advice *finding;
 	unsigned n = 0;
 
 	if (most == 0)
 		return;
-	while ((host = host_items_next(process, pool->database->config, &n, host)) != NULL) {
+	while ((host = host_items_next(registry, pool->database->config, &n, host)) != NULL) {
 		if (!is_known(advisor, host) || !exceeds(host, most))
 			continue;
 		finding = note_lag(advisor, host);

@@ -43,7 +43,7 @@ static void collect(struct metric_samples *samples, const struct metric_context 
 	const struct host *host;
 
 	(void)detail;
-	TAILQ_FOREACH (host, &context->registry->process->hosts, in_hosts) {
+	TAILQ_FOREACH (host, &context->registry->hosts, in_hosts) {
 		if (!host->is_name && !host->gone)
 			add_host(samples, host);
 	}

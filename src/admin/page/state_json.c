@@ -172,7 +172,7 @@ static void write_hosts(struct state_json *state)
 	unsigned count = 0;
 
 	json_open_array(&state->json, "hosts");
-	TAILQ_FOREACH (host, &state->registry->process->hosts, in_hosts) {
+	TAILQ_FOREACH (host, &state->registry->hosts, in_hosts) {
 		if (host->is_name || host->gone)
 			continue;
 		if (count++ == HOSTS_MOST)

@@ -115,7 +115,7 @@ static void fill(struct result *result, const struct show_request *request)
 		clock_wall() - clock_monotonic() + request->registry->process->clock.stopped;
 	const struct host *host;
 
-	TAILQ_FOREACH (host, &request->registry->process->hosts, in_hosts) {
+	TAILQ_FOREACH (host, &request->registry->hosts, in_hosts) {
 		if (is_listed(host))
 			add_host(result, host, now, wall);
 	}

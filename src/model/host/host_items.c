@@ -59,9 +59,9 @@ struct host *host_items_of_server(const struct server_link *server)
 		return NULL;
 	item = host_items_nth(pool, server->host);
 	if (!has_addresses(&item))
-		return hosts_open(&process_of(pool)->hosts, &item, NULL);
+		return hosts_open(&pool->registry->hosts, &item, NULL);
 	address = address_of((const struct sockaddr *)&server->where, server->where_length);
-	return hosts_open(&process_of(pool)->hosts, &item, &address);
+	return hosts_open(&pool->registry->hosts, &item, &address);
 }
 
 struct host *host_items_name(const struct pool *pool, unsigned n)
@@ -71,7 +71,7 @@ struct host *host_items_name(const struct pool *pool, unsigned n)
 
 	if (!has_addresses(&item))
 		return NULL;
-	host = hosts_open(&process_of(pool)->hosts, &item, NULL);
+	host = hosts_open(&pool->registry->hosts, &item, NULL);
 	if (host)
 		host->is_name = true;
 	return host;
@@ -91,14 +91,14 @@ bool host_items_have(const struct pool *pool, const struct host *host)
 	return false;
 }
 
-struct host *host_items_next(const struct process *process,
+struct host *host_items_next(const struct registry *registry,
 	const struct database_config *config, unsigned *n, const struct host *after)
 {
 	const unsigned count = config->host ? database_config_hosts(config) : 1;
 
 	for (; *n < count; ++*n, after = NULL) {
-		const struct host_item item = item_of(process, config, *n);
-		struct host *host = hosts_next(&process->hosts, &item, after);
+		const struct host_item item = item_of(registry->process, config, *n);
+		struct host *host = hosts_next(&registry->hosts, &item, after);
 
 		if (host)
 			return host;
@@ -106,28 +106,27 @@ struct host *host_items_next(const struct process *process,
 	return NULL;
 }
 
-static void mark_listed(struct process *process, const struct database_config *config)
+static void mark_listed(struct registry *registry, const struct database_config *config)
 {
 	struct host *host = NULL;
 	unsigned n = 0;
 
-	while ((host = host_items_next(process, config, &n, host)) != NULL)
+	while ((host = host_items_next(registry, config, &n, host)) != NULL)
 		host->listed = true;
 }
 
 void host_items_prune(struct registry *registry)
 {
-	struct process *process = registry->process;
-	struct database *database, *next;
+	struct database *database;
 	struct host *host;
 
-	TAILQ_FOREACH (host, &process->hosts, in_hosts)
+	TAILQ_FOREACH (host, &registry->hosts, in_hosts)
 		host->listed = false;
-	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
+	TAILQ_FOREACH (database, &registry->databases, in_registry) {
 		if (!database->console)
-			mark_listed(process, database->config);
+			mark_listed(registry, database->config);
 	}
-	hosts_prune(&process->hosts);
+	hosts_prune(&registry->hosts);
 }
 
 /* --- explaining --------------------------------------------------------------------------- */
@@ -164,7 +163,7 @@ void host_items_explain(const struct pool *pool, struct buffer *out)
 		const struct host_item item = host_items_nth(pool, n);
 		const struct host *host = NULL;
 
-		while ((host = hosts_next(&process_of(pool)->hosts, &item, host)) != NULL) {
+		while ((host = hosts_next(&pool->registry->hosts, &item, host)) != NULL) {
 			if (!host->is_name || host->failed_since > 0)
 				explain(host, out);
 		}

@@ -44,13 +44,13 @@ static void count_pools(const struct database *database, const struct settings *
 			database_reserve_pool_size(database, settings));
 }
 
-static void count_at_hosts(const struct process *process, const struct database *database)
+static void count_at_hosts(const struct registry *registry, const struct database *database)
 {
 	unsigned pools = 0, fixed = 0, n = 0;
 	struct host *host = NULL;
 
-	count_pools(database, process->settings, &pools, &fixed);
-	while ((host = host_items_next(process, database->config, &n, host)) != NULL) {
+	count_pools(database, registry->process->settings, &pools, &fixed);
+	while ((host = host_items_next(registry, database->config, &n, host)) != NULL) {
 		host->capacity.pools += pools;
 		add_fixed(&host->capacity.fixed, (int)fixed, 0);
 	}
@@ -74,11 +74,11 @@ static void count_all(const struct registry *registry)
 	const struct database *database, *next;
 	struct host *host;
 
-	TAILQ_FOREACH (host, &registry->process->hosts, in_hosts)
+	TAILQ_FOREACH (host, &registry->hosts, in_hosts)
 		host->capacity.pools = host->capacity.fixed = 0;
 	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		if (!database->console)
-			count_at_hosts(registry->process, database);
+			count_at_hosts(registry, database);
 	}
 }
 

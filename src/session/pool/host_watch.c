@@ -80,7 +80,7 @@ static void find_addresses(struct pool *pool, unsigned n)
 	for (size_t i = 0; known && (address = resolver_row_address(known, i, &length)); i++) {
 		const struct address found = address_of(address, length);
 
-		hosts_open(&registry->process->hosts, &item, &found);
+		hosts_open(&registry->hosts, &item, &found);
 	}
 	if (!resolver_query_is_waiting(&name->lookup) &&
 		(!known || resolver_row_of(registry->resolver, known).left == 0))
@@ -98,9 +98,9 @@ static void find_hosts(struct pool *pool)
 		struct host *host = NULL;
 
 		find_addresses(pool, n);
-		if (!hosts_next(&pool->registry->process->hosts, &item, NULL))
-			hosts_open(&pool->registry->process->hosts, &item, NULL);
-		while ((host = hosts_next(&pool->registry->process->hosts, &item, host)))
+		if (!hosts_next(&pool->registry->hosts, &item, NULL))
+			hosts_open(&pool->registry->hosts, &item, NULL);
+		while ((host = hosts_next(&pool->registry->hosts, &item, host)))
 			host->watched = true;
 	}
 }
@@ -186,7 +186,7 @@ void host_watch_closed(
 		host_role_lost(registry, host);
 	else if (state == SERVER_WATCHING && reason_breaks_connection(why->reason) &&
 		has_lasted(server))
-		process_ask_host(registry->process, registry->loop, host);
+		registry_ask_host(registry, host);
 }
 
 /* --- a round ------------------------------------------------------------------------------ */
@@ -270,7 +270,7 @@ static bool mark_watched(struct registry *registry)
 	struct pool *pool;
 	bool hasty = false;
 
-	TAILQ_FOREACH (host, &registry->process->hosts, in_hosts)
+	TAILQ_FOREACH (host, &registry->hosts, in_hosts)
 		host->watched = false;
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (!may_watch(pool))
@@ -283,48 +283,44 @@ static bool mark_watched(struct registry *registry)
 
 static void run(struct deadline *deadline)
 {
-	struct process *process =
-		(struct process *)((char *)deadline - offsetof(struct process, host_watch));
-
-	host_watch_round(process->watching);
+	host_watch_round(
+		(struct registry *)((char *)deadline - offsetof(struct registry, host_watch)));
 }
 
 void host_watch_start(struct registry *registry)
 {
-	registry->process->watching = registry;
-	registry->process->host_watch.expire = run;
+	registry->host_watch.expire = run;
 }
 
 void host_watch_begin_soon(struct pool *pool)
 {
-	struct process *process = pool->registry->process;
+	struct registry *registry = pool->registry;
 
-	if (host_fit_applies(pool) && process->host_watch.expire)
-		wheel_set_exact(&pool->registry->loop->wheel, &process->host_watch,
-			now_of(pool->registry));
+	if (host_fit_applies(pool) && registry->host_watch.expire)
+		wheel_set_exact(
+			&registry->loop->wheel, &registry->host_watch, now_of(registry));
 }
 
 void host_watch_round(struct registry *registry)
 {
-	struct process *process = registry->process;
 	struct host *host, *next;
 	bool hasty;
 
-	if (process->still)
+	if (registry->process->still)
 		return;
-	hosts_sweep(&process->hosts);
+	hosts_sweep(&registry->hosts);
 	hasty = mark_watched(registry);
-	TAILQ_FOREACH_SAFE (host, &process->hosts, in_hosts, next) {
+	TAILQ_FOREACH_SAFE (host, &registry->hosts, in_hosts, next) {
 		if (!host->is_name)
 			inspect(registry, host, hasty);
 	}
 	if (hasty)
-		wheel_set_exact(&registry->loop->wheel, &process->host_watch,
+		wheel_set_exact(&registry->loop->wheel, &registry->host_watch,
 			now_of(registry) + HASTY_ROUND);
 }
 
 void host_watch_stop(struct registry *registry)
 {
-	wheel_remove(&registry->loop->wheel, &registry->process->host_watch);
-	registry->process->host_watch.expire = NULL;
+	wheel_remove(&registry->loop->wheel, &registry->host_watch);
+	registry->host_watch.expire = NULL;
 }

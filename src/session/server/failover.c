@@ -57,7 +57,7 @@ static unsigned retire_moved(struct pool *pool, const char *name, const struct a
 void failover_host_moved(
 	void *argument, const char *name, const struct sockaddr *old, socklen_t length)
 {
-	const struct registry *registry = argument;
+	struct registry *registry = argument;
 	const struct address address = address_of(old, length);
 	char text[ADDRESS_TEXT_SIZE];
 	unsigned count = 0;
@@ -65,7 +65,7 @@ void failover_host_moved(
 
 	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		count += retire_moved(pool, name, &address);
-	hosts_leave(&registry->process->hosts, name, &address);
+	hosts_leave(&registry->hosts, name, &address);
 	if (count > 0)
 		log_write(LEVEL_LOG, "%s is no longer at %s, connections to be retired: %u",
 			name, address_host(&address, text), count);

@@ -41,7 +41,7 @@ static bool is_avoided(uint64_t rank)
 /* The rank of its best address, or of its name if that has none. */
 static uint64_t rank_of_item(const struct pool *pool, unsigned n)
 {
-	const struct host_list *hosts = &process_of(pool)->hosts;
+	const struct host_list *hosts = &pool->registry->hosts;
 	const struct host_item item = host_items_nth(pool, n);
 	struct host *host = NULL;
 	uint64_t least = WORST;
@@ -109,7 +109,7 @@ static bool was_tried(const struct host_choice *choice, unsigned index)
 static bool is_probed(const struct pool *pool, unsigned n)
 {
 	const struct host_item item = host_items_nth(pool, n);
-	const struct host *host = hosts_next(&process_of(pool)->hosts, &item, NULL);
+	const struct host *host = hosts_next(&pool->registry->hosts, &item, NULL);
 
 	return host && host->prober;
 }
@@ -216,7 +216,7 @@ struct host *host_choice_address(struct host_choice *choice, const struct pool *
 
 		if (choice->addresses >> at & 1)
 			continue;
-		host = hosts_open(&process_of(pool)->hosts, &item, &found);
+		host = hosts_open(&pool->registry->hosts, &item, &found);
 		rank = host ? rank_of(pool, host) : WORST;
 		if (rank >= least || (is_avoided(rank) && host->prober && count > 1))
 			continue;

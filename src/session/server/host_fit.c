@@ -110,7 +110,7 @@ bool host_fit_must_be_asked(const struct server_link *server)
 /* How well the best host of an item fits; one of which nothing is known may fit. */
 static enum host_fit best_of_item(const struct pool *pool, const struct host_item *item)
 {
-	const struct host_list *hosts = &pool->registry->process->hosts;
+	const struct host_list *hosts = &pool->registry->hosts;
 	enum host_fit best = HOST_IS_FOREIGN;
 	const struct host *host = NULL;
 	bool known = false;

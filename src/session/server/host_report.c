@@ -117,7 +117,7 @@ static void compare_system(struct pool *pool, const struct host *host)
 	database->system = system_of_servers(pool);
 	if (database->system == 0)
 		return;
-	TAILQ_FOREACH (host, &pool->registry->process->hosts, in_hosts)
+	TAILQ_FOREACH (host, &pool->registry->hosts, in_hosts)
 		log_foreign(pool, host);
 }
 
@@ -146,7 +146,7 @@ void host_report_probed(struct server_link *server, const struct host_facts *fac
 	}
 	host->progress = facts->progress;
 	host->progress.told_at = loop_now(registry->loop);
-	hosts_compare_progress(&registry->process->hosts, host);
+	hosts_compare_progress(&registry->hosts, host);
 	if (facts->system != host->system) {
 		host->system = facts->system;
 		compare_systems(registry, host);

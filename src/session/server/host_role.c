@@ -115,7 +115,7 @@ static bool has_other_hosts(const struct pool *pool, const struct host *host)
 	const struct host_item item = host_items_nth(pool, 0);
 	const struct host *each = NULL;
 
-	while ((each = hosts_next(&pool->registry->process->hosts, &item, each)) != NULL) {
+	while ((each = hosts_next(&pool->registry->hosts, &item, each)) != NULL) {
 		if (each != host && !each->is_name)
 			return true;
 	}
@@ -177,7 +177,7 @@ void host_role_doubt(struct server_link *server)
 		if (host_fit_applies(pool))
 			doubt_servers(pool, host);
 	}
-	process_ask_host(registry->process, registry->loop, host);
+	registry_ask_host(registry, host);
 }
 
 void host_role_connection_ended(

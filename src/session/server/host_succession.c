@@ -53,7 +53,7 @@ void host_succession_judge(struct registry *registry, struct host *host, bool pr
 {
 	struct host *other;
 
-	TAILQ_FOREACH (other, &registry->process->hosts, in_hosts) {
+	TAILQ_FOREACH (other, &registry->hosts, in_hosts) {
 		if (other == host || other->role != HOST_ROLE_PRIMARY ||
 			!are_related(host, other) || !is_listed_with(registry, host, other))
 			continue;
@@ -72,7 +72,7 @@ bool host_succession_has_rival(struct registry *registry, const struct host *hos
 {
 	const struct host *other;
 
-	TAILQ_FOREACH (other, &registry->process->hosts, in_hosts) {
+	TAILQ_FOREACH (other, &registry->hosts, in_hosts) {
 		if (other != host && other->role == HOST_ROLE_PRIMARY && !other->superseded &&
 			are_related(host, other) && is_listed_with(registry, host, other))
 			return true;
@@ -85,7 +85,7 @@ void host_succession_without(struct registry *registry, const struct host *demot
 {
 	struct host *other;
 
-	TAILQ_FOREACH (other, &registry->process->hosts, in_hosts) {
+	TAILQ_FOREACH (other, &registry->hosts, in_hosts) {
 		if (other->role != HOST_ROLE_PRIMARY || !other->superseded ||
 			!are_related(demoted, other) ||
 			!is_listed_with(registry, demoted, other))
@@ -99,7 +99,7 @@ void host_succession_reconfigured(struct registry *registry)
 {
 	struct host *host;
 
-	TAILQ_FOREACH (host, &registry->process->hosts, in_hosts) {
+	TAILQ_FOREACH (host, &registry->hosts, in_hosts) {
 		if (host->superseded && !host_succession_has_rival(registry, host))
 			host->superseded = false;
 	}

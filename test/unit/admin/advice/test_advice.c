@@ -211,7 +211,7 @@ static void test_full_pool_below_a_limit_that_other_pools_share(void **state)
 static void test_full_pool_of_a_host_without_more_connections(void **state)
 {
 	const struct host_item item = {"/tmp", 4, 5432};
-	struct host *host = hosts_open(&fake_process.hosts, &item, NULL);
+	struct host *host = hosts_open(&fake_registry.hosts, &item, NULL);
 
 	(void)state;
 	host->capacity.max_connections = 5;
@@ -870,7 +870,7 @@ static struct host *open_host(const char *name)
 {
 	const struct host_item item = {name, strlen(name), 5432};
 
-	return hosts_open(&fake_process.hosts, &item, NULL);
+	return hosts_open(&fake_registry.hosts, &item, NULL);
 }
 
 static void test_host_that_is_down(void **state)

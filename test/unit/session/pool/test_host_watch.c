@@ -212,7 +212,7 @@ static void test_host_of_an_old_address_ends_with_its_connection(void **state)
 	log_in(server);
 	answer_probe(server);
 	/* As if the DNS had moved the name. */
-	hosts_leave(&fake_process.hosts, "10.0.0.1", NULL);
+	hosts_leave(&fake_registry.hosts, "10.0.0.1", NULL);
 	server_retire(endpoint_server(server), SERVER_CLOSED_DNS);
 	fake_advance(USEC_PER_SEC);
 	assert_closed(server);
@@ -233,9 +233,9 @@ static struct endpoint *server_of_lost_host(void)
 	pool = fake_pool("db", "alice");
 	janitor_start(&janitor, &fake_registry, NULL);
 	item = host_items_nth(pool, 0);
-	lost = hosts_open(&fake_process.hosts, &item, NULL);
+	lost = hosts_open(&fake_registry.hosts, &item, NULL);
 	item = host_items_nth(pool, 1);
-	other = hosts_open(&fake_process.hosts, &item, NULL);
+	other = hosts_open(&fake_registry.hosts, &item, NULL);
 	host_set_role(other, HOST_ROLE_PRIMARY, HOST_TOLD_BY_LOGIN, loop_now(&fake_loop));
 	host_failed(lost, "no", loop_now(&fake_loop), &fake_loop.random);
 	server = fake_server(pool);

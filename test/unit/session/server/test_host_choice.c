@@ -22,7 +22,7 @@ static struct host *host_at(unsigned n)
 {
 	const struct host_item item = host_items_nth(pool, n);
 
-	return hosts_open(&fake_process.hosts, &item, NULL);
+	return hosts_open(&fake_registry.hosts, &item, NULL);
 }
 
 /*

@@ -27,7 +27,7 @@ static const struct host *host_of(const struct sim_host *host)
 {
 	const struct host *each;
 
-	TAILQ_FOREACH (each, &fake_process.hosts, in_hosts) {
+	TAILQ_FOREACH (each, &fake_registry.hosts, in_hosts) {
 		if (strcmp(each->name, host->name) == 0 && each->port == host->port)
 			return each;
 	}
