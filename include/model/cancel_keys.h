@@ -10,10 +10,12 @@
 
 #include <stddef.h>
 
+#include "base/lock.h"
 #include "base/random.h"
 #include "model/client_link.h"
 
 struct cancel_keys {
+	struct lock lock; /* of the functions below */
 	struct client_link **slots;
 	size_t capacity; /* a power of two, or 0 */
 	size_t used; /* slots in use */
@@ -41,8 +43,16 @@ bool cancel_keys_keep(
  * Returns the client with this key, or NULL. With peers the two TTL bits are ignored: each
  * forwarding counts them down. Keys are compared in constant time.
  */
-struct client_link *cancel_keys_find(
-	const struct cancel_keys *keys, const void *key, size_t length);
+struct client_link *cancel_keys_find(struct cancel_keys *keys, const void *key, size_t length);
+
+/*
+ * Returns the loop of that client, or NULL: only the thread of this loop may use the client, which
+ * may be closed any time.
+ */
+struct loop *cancel_keys_find_loop(struct cancel_keys *keys, const void *key, size_t length);
+
+/* New keys get this peer_id; 0: none. */
+void cancel_keys_set_peer(struct cancel_keys *keys, uint16_t peer_id);
 
 /* Remove the client's key from the table and from the client. Does nothing if it has none. */
 void cancel_keys_forget(struct cancel_keys *keys, struct client_link *client);

@@ -19,6 +19,7 @@ struct pool;
 struct registry;
 struct user;
 
+/* All loops change these counts: see base/lock. */
 struct limits {
 	unsigned clients; /* accepted sockets that are open, of clients of all kinds */
 	unsigned admitted; /* of these clients: limits_admit_client() */

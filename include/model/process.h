@@ -11,17 +11,20 @@
 #include <sys/types.h>
 
 #include "base/handles.h"
+#include "base/lock.h"
 #include "base/random.h"
 #include "config/snapshot.h"
 #include "model/cancel_keys.h"
 #include "model/descriptors.h"
 #include "model/limits.h"
 #include "model/shared/directory.h"
+#include "model/sources.h"
 #include "net/loop.h"
 
 struct actions;
 struct client_link;
 struct found_peers;
+struct history;
 struct listeners;
 struct peer_discovery;
 struct registry;
@@ -29,6 +32,20 @@ struct suspension;
 struct tls_context;
 
 TAILQ_HEAD(peer_list, peer);
+
+TAILQ_HEAD(server_login_list, server_login);
+
+/* Servers that log in, by the port of their own socket: see session/server/own_connection. */
+enum { OWN_PORTS = 1024 };
+struct own_connections {
+	struct lock lock;
+	uint16_t ports
+		[OWN_PORTS]; /* how many have it, by the remainder: also read without the lock */
+	struct server_login_list logins;
+	usec_t odd_loop; /* when a client last looked like one, but was connected elsewhere */
+};
+
+enum { WORKERS_MOST = 64 };
 
 /* The state that PAUSE, SUSPEND and RESUME set for the process. */
 enum operation { OPERATION_RUNNING, OPERATION_PAUSED, OPERATION_SUSPENDED };
@@ -65,11 +82,16 @@ struct suspend_hooks {
 LIST_HEAD(console_wait_list, console_wait);
 
 struct process {
+	/* One for each event loop, by the number of its worker: owned by the daemon. */
+	struct registry *registries[WORKERS_MOST];
+	unsigned workers; /* registries that were initialised */
 	struct snapshot *config; /* a reference */
 	const struct settings *settings; /* of config */
 	struct loop_clock clock; /* of all loops */
 	struct directory directory; /* all databases and pools */
 	struct limits limits;
+	struct sources sources; /* counts by client address */
+	struct history *history; /* owned; NULL: none: see model/statistics/history */
 	struct cancel_keys cancel_keys;
 	/* References; NULL: none (tls_setup). That of metrics is for the HTTP endpoint. */
 	struct tls_context *client_tls, *server_tls, *metrics_tls;
@@ -93,6 +115,8 @@ struct process {
 	unsigned old_clients; /* that it had, logged in; 0: none, or not known */
 	usec_t watchdog; /* time of the service manager's watchdog (daemon/systemd); 0: none */
 	uint64_t last_id; /* of links, for SHOW */
+	uint64_t last_statement_id; /* see model/statement */
+	struct own_connections own_connections; /* servers that log in */
 	struct handles handles; /* of the objects that a SHOW names */
 	struct descriptors descriptors;
 	uint8_t mock_salt[32]; /* for SCRAM exchanges with unknown users */
@@ -105,10 +129,16 @@ struct process {
 	const char *version; /* `PgBouncer 1.26.1 (pgusher X.Y.Z)`; see compat_version */
 };
 
+/* Returns the id of a new link. */
+static inline uint64_t process_next_id(struct process *process)
+{
+	return SHARED_NEXT(process->last_id);
+}
+
 /* Returns our id among the peers, of the configuration or drawn; 0: there are no peers. */
 static inline unsigned process_peer_id(const struct process *process)
 {
-	return process->cancel_keys.peer_id;
+	return SHARED_GET(process->cancel_keys.peer_id);
 }
 
 /* Returns whether clients may log in, as far as a shutdown is concerned. */

@@ -17,7 +17,6 @@
 #include "model/held.h"
 #include "model/pool.h"
 #include "model/process.h"
-#include "model/sources.h"
 #include "model/statement.h"
 #include "model/statistics/counters.h"
 #include "net/helper.h"
@@ -28,7 +27,6 @@ struct advisor;
 struct close_events;
 struct derivations;
 struct external_auth_queue;
-struct history;
 struct query_watch;
 struct relay_events;
 struct server_login_owner;
@@ -49,10 +47,9 @@ struct link_rules {
 	const struct relay_rule *client_steps[CLIENT_STEPS];
 };
 
-enum { OWN_PORTS = 1024 };
-
 struct registry {
 	struct process *process;
+	unsigned number; /* of its worker: the one in process.registries */
 	struct loop *loop;
 	struct parameter_table *parameters;
 	struct database_list databases; /* those at home here; all are in process.directory */
@@ -92,7 +89,6 @@ struct registry {
 	struct deadline host_watch; /* the next hasty round of session/pool/host_watch */
 	struct link_list logins; /* clients in GREETING, AUTHENTICATING and LOOKING_UP */
 	unsigned login_count;
-	struct sources sources; /* counts by client address */
 	struct link_list links; /* all open links, oldest first */
 	struct link_walk_list walks; /* walks over `links`: see model/link_walk */
 	struct statement_table statements;
@@ -108,11 +104,7 @@ struct registry {
 		*system_users; /* threads that look up user names, perhaps over the network */
 	struct external_auth_queue *ldap, *pam; /* NULL until a login needs it */
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
-	struct history *history; /* owned; NULL: none: see model/statistics/history */
 	struct advisor *advisor; /* owned by the daemon; NULL: see admin/advice/advisor */
-	/* Servers that log in, by the port of their own socket: session/server/own_connection. */
-	uint16_t own_ports[OWN_PORTS];
-	usec_t odd_loop; /* when a client last looked like one, but was connected elsewhere */
 };
 
 /*

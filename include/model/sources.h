@@ -18,17 +18,23 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
+#include "crypt/keyed_hash.h"
 #include "net/network.h"
 
 enum { SOURCES_FAILED_MOST = 16384 };
 
 struct client_link;
+struct process;
+struct random;
 struct registry;
 struct source;
 
 TAILQ_HEAD(source_list, source);
 
 struct sources {
+	struct lock lock; /* of all but the networks, which change while no other thread runs */
+	struct keyed_hash hash; /* keyed, since clients choose their addresses */
 	struct source *by_address; /* uthash, by struct address */
 	struct source_list failed; /* those with failures, the oldest first */
 	unsigned failed_count;
@@ -36,18 +42,18 @@ struct sources {
 	struct network_list proxies; /* of proxy_networks */
 };
 
-/* Initialise the registry's sources by its settings. Returns false when out of memory. */
-bool sources_init(struct registry *registry);
+/* Initialise the process's sources by its settings. Returns false when out of memory. */
+bool sources_init(struct process *process, struct random *random);
 
 /* Free all of them. */
-void sources_free(struct registry *registry);
+void sources_free(struct process *process);
 
 /*
  * The settings have changed: count the clients of all open links by the new ones, and forget
  * failures if they do not matter any more. Returns false when out of memory: there are no exempt
  * networks or no proxies then.
  */
-bool sources_follow(struct registry *registry);
+bool sources_follow(struct process *process);
 
 /* Returns whether a PROXY header is taken from this address. */
 bool sources_is_proxy(const struct registry *registry, const struct address *address);

@@ -22,6 +22,7 @@
 
 #include "base/buffer.h"
 #include "base/handles.h"
+#include "base/lock.h"
 #include "crypt/keyed_hash.h"
 #include "net/loop.h"
 #include "wire/session_topics.h"
@@ -79,7 +80,8 @@ struct statement_table {
 	struct loop_task freeing; /* frees `unused` at the end of the turn */
 	char nowhere[STATEMENT_NAME_SIZE]; /* a random name that no statement has */
 	char carrier[STATEMENT_NAME_SIZE]; /* a random name of what runs our PREPARE */
-	uint64_t last_id;
+	uint64_t *
+		last_id; /* of all tables of the process: the caller of statement_table_init() owns it */
 	uint64_t bytes; /* of all statements, and of the clients' names for them */
 	uint64_t count;
 	/* How often texts came, by their hashes: see statement_is_repeated(). */
@@ -87,9 +89,9 @@ struct statement_table {
 	uint32_t seen_count; /* since they were halved */
 };
 
-/* Initialise an empty table. The keyed hash, and the loop, must outlive it. */
-void statement_table_init(
-	struct statement_table *table, struct loop *loop, struct keyed_hash *hash);
+/* Initialise an empty table. The keyed hash, the loop and the last id must outlive it. */
+void statement_table_init(struct statement_table *table, struct loop *loop,
+	struct keyed_hash *hash, uint64_t *last_id);
 
 /* Free the table. All references to statements must have been dropped. */
 void statement_table_free(struct statement_table *table);
@@ -107,6 +109,9 @@ struct statement *statement_open(
  */
 struct statement *statement_open_as(
 	struct statement_table *table, uint64_t id, const void *content, size_t length);
+
+/* New statements get higher ids than this one: another process has used it. */
+void statement_skip_ids(struct statement_table *table, uint64_t id);
 
 /* Take another reference; returns the statement. */
 struct statement *statement_ref(struct statement *statement);

@@ -65,7 +65,7 @@ void apply_settings(struct daemon *daemon, const struct settings *old)
 	resolver_set_lives(
 		daemon->registry.resolver, settings->dns_max_ttl, settings->dns_nxdomain_ttl);
 	resolver_set_zone_period(daemon->registry.resolver, settings->dns_zone_check_period);
-	if (!sources_follow(&daemon->registry))
+	if (!sources_follow(&daemon->process))
 		log_write(LEVEL_ERROR, "no memory for per_address_exempt or proxy_networks");
 	if (!watching_follow(&daemon->registry))
 		log_write(LEVEL_ERROR, "no memory for the log of slow queries");

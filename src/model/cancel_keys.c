@@ -57,23 +57,23 @@ static void place(struct cancel_keys *keys, struct client_link *client)
 
 static bool resize(struct cancel_keys *keys, size_t capacity)
 {
-	struct cancel_keys larger = *keys;
+	struct client_link **before = keys->slots;
+	const size_t count = keys->capacity;
+	struct client_link **slots = calloc(capacity, sizeof(struct client_link *));
 
-	larger.capacity = capacity;
-	larger.slots = calloc(capacity, sizeof(struct client_link *));
-	if (!larger.slots)
+	if (!slots)
 		return false;
-	for (size_t i = 0; i < keys->capacity; i++) {
-		if (keys->slots[i])
-			place(&larger, keys->slots[i]);
+	keys->slots = slots;
+	keys->capacity = capacity;
+	for (size_t i = 0; i < count; i++) {
+		if (before[i])
+			place(keys, before[i]);
 	}
-	free(keys->slots);
-	*keys = larger;
+	free(before);
 	return true;
 }
 
-struct client_link *cancel_keys_find(
-	const struct cancel_keys *keys, const void *key, size_t length)
+static struct client_link *find(const struct cancel_keys *keys, const void *key, size_t length)
 {
 	struct client_link *found = NULL;
 
@@ -93,6 +93,28 @@ struct client_link *cancel_keys_find(
 	return found;
 }
 
+struct client_link *cancel_keys_find(struct cancel_keys *keys, const void *key, size_t length)
+{
+	struct client_link *found;
+
+	lock_take(&keys->lock);
+	found = find(keys, key, length);
+	lock_give(&keys->lock);
+	return found;
+}
+
+struct loop *cancel_keys_find_loop(struct cancel_keys *keys, const void *key, size_t length)
+{
+	const struct client_link *found;
+	struct loop *loop;
+
+	lock_take(&keys->lock);
+	found = find(keys, key, length);
+	loop = found ? found->link.stream.loop : NULL;
+	lock_give(&keys->lock);
+	return loop;
+}
+
 /* At most two thirds full, so that runs stay short. */
 static bool make_room(struct cancel_keys *keys)
 {
@@ -100,40 +122,50 @@ static bool make_room(struct cancel_keys *keys)
 		resize(keys, keys->capacity ? keys->capacity * 2 : SMALLEST);
 }
 
-bool cancel_keys_keep(
-	struct cancel_keys *keys, struct client_link *client, const void *key, size_t length)
+static void add(struct cancel_keys *keys, struct client_link *client, size_t length)
 {
-	if (length < CANCEL_KEY_MIN || length > CANCEL_KEY_MAX || !make_room(keys) ||
-		cancel_keys_find(keys, key, length))
-		return false;
-	memcpy(client->key, key, length);
 	client->key_length = (uint8_t)length;
 	place(keys, client);
 	keys->used++;
-	return true;
+}
+
+bool cancel_keys_keep(
+	struct cancel_keys *keys, struct client_link *client, const void *key, size_t length)
+{
+	bool good = length >= CANCEL_KEY_MIN && length <= CANCEL_KEY_MAX;
+
+	lock_take(&keys->lock);
+	good = good && make_room(keys) && !find(keys, key, length);
+	if (good) {
+		memcpy(client->key, key, length);
+		add(keys, client, length);
+	}
+	lock_give(&keys->lock);
+	return good;
 }
 
 bool cancel_keys_issue(struct cancel_keys *keys, struct client_link *client, size_t length,
 	struct random *random)
 {
-	if (!make_room(keys))
-		return false;
-	do {
-		random_fill(random, client->key, length);
-		set_peer_id(keys, client->key);
-	} while (cancel_keys_find(keys, client->key, length));
-	client->key_length = (uint8_t)length;
-	place(keys, client);
-	keys->used++;
-	return true;
+	bool good;
+
+	lock_take(&keys->lock);
+	good = make_room(keys);
+	if (good) {
+		do {
+			random_fill(random, client->key, length);
+			set_peer_id(keys, client->key);
+		} while (find(keys, client->key, length));
+		add(keys, client, length);
+	}
+	lock_give(&keys->lock);
+	return good;
 }
 
-void cancel_keys_forget(struct cancel_keys *keys, struct client_link *client)
+static void forget(struct cancel_keys *keys, struct client_link *client)
 {
 	size_t slot;
 
-	if (client->key_length == 0 || keys->capacity == 0)
-		return;
 	slot = slot_of(keys, client->key);
 	while (keys->slots[slot] && keys->slots[slot] != client)
 		slot = (slot + 1) & (keys->capacity - 1);
@@ -156,8 +188,27 @@ void cancel_keys_forget(struct cancel_keys *keys, struct client_link *client)
 		resize(keys, keys->capacity / 2); /* on failure the table stays large */
 }
 
+void cancel_keys_forget(struct cancel_keys *keys, struct client_link *client)
+{
+	/* Only the client's own loop issues and forgets its key. */
+	if (client->key_length == 0)
+		return;
+	lock_take(&keys->lock);
+	if (keys->capacity > 0)
+		forget(keys, client);
+	lock_give(&keys->lock);
+}
+
+void cancel_keys_set_peer(struct cancel_keys *keys, uint16_t peer_id)
+{
+	lock_take(&keys->lock);
+	SHARED_SET(keys->peer_id, peer_id);
+	lock_give(&keys->lock);
+}
+
 void cancel_keys_free(struct cancel_keys *keys)
 {
 	free(keys->slots);
+	lock_end(&keys->lock);
 	*keys = (struct cancel_keys){0};
 }

@@ -30,7 +30,7 @@ static void discard(struct client_statements *statements, struct client_statemen
 {
 	const size_t size = size_of(entry);
 
-	statements->table->bytes -= size;
+	SHARED_OWN(statements->table->bytes, -(uint64_t)size);
 	statements->bytes -= size + entry->statement->length;
 	entry->statement->names--;
 	statement_unref(entry->statement);
@@ -192,7 +192,7 @@ static void count(struct client_statements *statements, struct client_statement 
 	entry->shape = statement->shape;
 	statement->names++;
 	statements->by_sql |= statement_is_sql(statement);
-	statements->table->bytes += size_of(entry);
+	SHARED_OWN(statements->table->bytes, size_of(entry));
 	statements->bytes += size_of(entry) + statement->length;
 }
 

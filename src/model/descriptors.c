@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/descriptors.h"
 
+#include "base/lock.h"
 #include "model/registry.h"
 
 /* Each part is a fraction of the limit, at least one and at most so many. */
@@ -53,9 +54,10 @@ void descriptors_add_pool(const struct pool *pool)
 	struct descriptors *descriptors = &pool->registry->process->descriptors;
 	const unsigned most = descriptors->limit / SERVERS_FRACTION;
 
-	descriptors->kept += needed(pool, most);
-	if (descriptors->kept > most)
-		descriptors->kept = most;
+	unsigned kept = SHARED_GET(descriptors->kept) + needed(pool, most);
+
+	/* Two pools made at the same time may count once: until the next review. */
+	SHARED_SET(descriptors->kept, kept < most ? kept : most);
 }
 
 void descriptors_review(struct registry *registry, unsigned limit)
@@ -71,16 +73,38 @@ void descriptors_review(struct registry *registry, unsigned limit)
 		sum += needed(pool, most);
 	}
 	descriptors->limit = limit;
-	descriptors->kept = sum < most ? sum : most;
+	SHARED_SET(descriptors->kept, sum < most ? sum : most);
+}
+
+/* --- numbers that other loops change ------------------------------------------------------ */
+
+static unsigned kept_of(const struct process *process)
+{
+	return SHARED_GET(process->descriptors.kept);
+}
+
+static unsigned clients_of(const struct process *process)
+{
+	return SHARED_GET(process->limits.clients);
+}
+
+static unsigned admitted_of(const struct process *process)
+{
+	return SHARED_GET(process->limits.admitted);
+}
+
+static unsigned limits_servers(const struct process *process)
+{
+	return process->limits.servers.servers;
 }
 
 /* --- what is allowed ---------------------------------------------------------------------- */
 
 static unsigned servers_or_kept(const struct process *process)
 {
-	const unsigned servers = process->limits.servers.servers;
+	const unsigned servers = limits_servers(process), kept = kept_of(process);
 
-	return servers > process->descriptors.kept ? servers : process->descriptors.kept;
+	return servers > kept ? servers : kept;
 }
 
 /* Is there room for so many connections, besides the others and the files? */
@@ -95,28 +119,25 @@ static bool fits(const struct process *process, uint64_t connections)
 /* The limit was lowered below what is in use. */
 static bool is_overdrawn(const struct process *process)
 {
-	return !fits(
-		process, (uint64_t)process->limits.admitted + servers_or_kept(process) + 1);
+	return !fits(process, (uint64_t)admitted_of(process) + servers_or_kept(process) + 1);
 }
 
 bool descriptors_allow_login(const struct process *process)
 {
-	const struct limits *limits = &process->limits;
-
 	/* One at a time at least, so that each client gets an answer. */
-	if (limits->clients == limits->admitted && is_overdrawn(process))
+	if (clients_of(process) == admitted_of(process) && is_overdrawn(process))
 		return true;
-	return fits(process, (uint64_t)limits->clients + servers_or_kept(process) + 1);
+	return fits(process, (uint64_t)clients_of(process) + servers_or_kept(process) + 1);
 }
 
 bool descriptors_allow_client(const struct process *process, bool console)
 {
 	const struct descriptors *descriptors = &process->descriptors;
 
-	if (console && process->limits.consoles < consoles(descriptors))
+	if (console && SHARED_GET(process->limits.consoles) < consoles(descriptors))
 		return true;
 	return fits(process,
-		(uint64_t)process->limits.admitted + servers_or_kept(process) +
+		(uint64_t)admitted_of(process) + servers_or_kept(process) +
 			logins(descriptors) + (console ? 0 : consoles(descriptors)) + 1);
 }
 
@@ -131,18 +152,18 @@ unsigned descriptors_clients_most(const struct process *process)
 
 bool descriptors_servers_exceed(const struct process *process)
 {
-	return process->limits.servers.servers > process->descriptors.kept;
+	return limits_servers(process) > kept_of(process);
 }
 
 bool descriptors_allow_server(const struct process *process, bool for_cancel)
 {
 	const struct descriptors *descriptors = &process->descriptors;
-	const struct limits *limits = &process->limits;
+	const unsigned servers = limits_servers(process);
 
-	if (!fits(process, (uint64_t)limits->clients + limits->servers.servers + 1))
+	if (!fits(process, (uint64_t)clients_of(process) + servers + 1))
 		return false;
-	return for_cancel || limits->servers.servers < descriptors->kept ||
+	return for_cancel || servers < kept_of(process) ||
 		fits(process,
-			(uint64_t)limits->admitted + limits->servers.servers +
-				logins(descriptors) + consoles(descriptors) + 1);
+			(uint64_t)admitted_of(process) + servers + logins(descriptors) +
+				consoles(descriptors) + 1);
 }

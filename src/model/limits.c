@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "model/limits.h"
 
+#include "base/lock.h"
 #include "model/registry.h"
 
 /* A limit of 0 or less means no limit. */
@@ -11,19 +12,19 @@ static bool within(unsigned count, int limit)
 
 void limits_take_socket(struct registry *registry)
 {
-	registry->process->limits.clients++;
+	SHARED_ADD(registry->process->limits.clients, 1);
 }
 
 void limits_give_socket(struct registry *registry)
 {
-	registry->process->limits.clients--;
+	SHARED_TAKE(registry->process->limits.clients, 1);
 }
 
 bool limits_allow_client(const struct registry *registry, bool console)
 {
 	/* Unlike the other limits this one has no value for "unlimited". */
 	return console ||
-		(int64_t)registry->process->limits.clients <=
+		(int64_t)SHARED_GET(registry->process->limits.clients) <=
 		registry->process->settings->max_client_conn;
 }
 
@@ -33,8 +34,9 @@ void limits_admit_client(struct client_link *client, bool console)
 
 	client->counted_in_process = true;
 	client->counted_in_consoles = console;
-	limits->admitted++;
-	limits->consoles += console;
+	SHARED_ADD(limits->admitted, 1);
+	if (console)
+		SHARED_ADD(limits->consoles, 1);
 }
 
 bool limits_take_database(struct client_link *client, struct database *database, bool exempt)
@@ -73,8 +75,9 @@ static void give_process(struct client_link *client)
 {
 	struct limits *limits = &link_registry(&client->link)->process->limits;
 
-	limits->admitted--;
-	limits->consoles -= client->counted_in_consoles;
+	SHARED_TAKE(limits->admitted, 1);
+	if (client->counted_in_consoles)
+		SHARED_TAKE(limits->consoles, 1);
 	client->counted_in_process = client->counted_in_consoles = false;
 }
 

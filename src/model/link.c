@@ -214,9 +214,18 @@ void link_log_kind(const struct link *link, enum log_level level, const char *ki
 
 bool held_is_crowded(const struct registry *registry)
 {
-	const uint64_t most = (uint64_t)registry->process->settings->max_prepared_memory;
+	const struct process *process = registry->process;
+	const uint64_t most = (uint64_t)process->settings->max_prepared_memory;
+	uint64_t sum = 0;
 
-	return most > 0 && registry->held_bytes + registry->statements.bytes > most;
+	if (most == 0)
+		return false;
+	for (unsigned i = 0; i < process->workers; i++) {
+		const struct registry *each = process->registries[i];
+
+		sum += SHARED_GET(each->held_bytes) + SHARED_GET(each->statements.bytes);
+	}
+	return sum > most;
 }
 
 /* Returns NULL when out of memory. */
@@ -226,7 +235,7 @@ static uint8_t *held_take(struct registry *registry, uint32_t capacity)
 		capacity == HELD_SMALL ? slab_take(&registry->helds) : malloc(capacity);
 
 	if (bytes && capacity != HELD_SMALL)
-		registry->held_bytes += capacity;
+		SHARED_OWN(registry->held_bytes, capacity);
 	return bytes;
 }
 
@@ -281,7 +290,7 @@ void held_free(struct registry *registry, uint8_t *bytes, uint32_t capacity)
 		slab_give(&registry->helds, bytes);
 		return;
 	}
-	registry->held_bytes -= capacity;
+	SHARED_OWN(registry->held_bytes, -(size_t)capacity);
 	free(bytes);
 }
 

@@ -381,7 +381,7 @@ struct pool *pool_new(struct registry *registry, struct database *database, stru
 		return NULL;
 	}
 	pool->registry = registry;
-	pool->number = ++registry->process->directory.last_pool;
+	pool->number = SHARED_NEXT(registry->process->directory.last_pool);
 	pool->user = user;
 	TAILQ_INIT(&pool->clients);
 	TAILQ_INIT(&pool->waiting);

@@ -10,6 +10,7 @@ void process_init(struct process *process, struct random *random, struct snapsho
 	process->settings = snapshot_settings(config);
 	process->cancel_keys.peer_id = (uint16_t)process->settings->peer_id;
 	TAILQ_INIT(&process->peers);
+	TAILQ_INIT(&process->own_connections.logins);
 	random_fill(random, process->mock_salt, sizeof(process->mock_salt));
 }
 

@@ -360,10 +360,20 @@ static bool make_console(struct registry *registry)
 	return registry->console_pool != NULL;
 }
 
+/* What all registries share is made with the first. */
+static bool init_shared(struct process *process, struct random *random)
+{
+	return directory_init(&process->directory, random) && sources_init(process, random);
+}
+
 bool registry_init(struct registry *registry, struct process *process, struct loop *loop)
 {
+	const unsigned number = process->workers;
 	uint8_t key[KEYED_HASH_KEY_SIZE];
 
+	CHECK(number < WORKERS_MOST);
+	process->registries[process->workers++] = registry;
+	registry->number = number;
 	registry->process = process;
 	registry->loop = loop;
 	loop->owner = registry;
@@ -380,14 +390,15 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 	random_fill(&loop->random, key, sizeof(key));
 	registry->parameters =
 		parameter_table_new(registry->process->settings->track_extra_parameters);
-	statement_table_init(&registry->statements, loop, &registry->name_hash);
+	statement_table_init(
+		&registry->statements, loop, &registry->name_hash, &process->last_statement_id);
 	registry->statements.handles = &registry->process->handles;
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
 	registry->counters.last_reload = clock_wall();
 	return keyed_hash_init(&registry->name_hash, key) &&
-		directory_init(&process->directory, &loop->random) && sources_init(registry) &&
-		registry->parameters && make_console(registry) &&
-		registry_apply_databases(registry) && registry_apply_users(registry);
+		(number > 0 || init_shared(process, &loop->random)) && registry->parameters &&
+		(number > 0 || make_console(registry)) && registry_apply_databases(registry) &&
+		registry_apply_users(registry);
 }
 
 void registry_free(struct registry *registry)
@@ -397,9 +408,11 @@ void registry_free(struct registry *registry)
 	struct peer *peer;
 	struct pool *pool;
 
-	while ((peer = TAILQ_FIRST(&registry->process->peers)) != NULL)
+	/* Peers belong to the first registry, which is freed last. */
+	while (registry->number == 0 && (peer = TAILQ_FIRST(&registry->process->peers)) != NULL)
 		peer_free(registry, peer);
-	history_stop(registry);
+	if (registry->number == 0)
+		history_stop(registry);
 	while ((pool = TAILQ_FIRST(&registry->pools)) != NULL)
 		registry_drop_pool(registry, pool);
 	while ((database = TAILQ_FIRST(&registry->databases)) != NULL) {
@@ -414,9 +427,11 @@ void registry_free(struct registry *registry)
 	}
 	hosts_free(&registry->hosts);
 	statement_table_free(&registry->statements);
-	sources_free(registry);
 	keyed_hash_free(&registry->name_hash);
-	directory_free(&registry->process->directory);
+	if (--registry->process->workers == 0) {
+		sources_free(registry->process);
+		directory_free(&registry->process->directory);
+	}
 	parameter_table_free(registry->parameters);
 	slab_destroy(&registry->clients);
 	slab_destroy(&registry->servers);

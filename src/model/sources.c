@@ -30,8 +30,8 @@ bool sources_is_proxy(const struct registry *registry, const struct address *add
 {
 	const struct address unmapped = address_unmapped(address);
 
-	return network_list_has(&registry->sources.proxies, address) ||
-		network_list_has(&registry->sources.proxies, &unmapped);
+	return network_list_has(&registry->process->sources.proxies, address) ||
+		network_list_has(&registry->process->sources.proxies, &unmapped);
 }
 
 /*
@@ -45,32 +45,32 @@ static bool source_of(const struct client_link *client, struct address *out)
 	*out = address_source(remote);
 	if (out->family != AF_INET && out->family != AF_INET6)
 		return false;
-	return !network_list_has(&link_registry(&client->link)->sources.exempt,
+	return !network_list_has(&link_registry(&client->link)->process->sources.exempt,
 		out->family == AF_INET ? out : remote);
 }
 
 /* --- sources ------------------------------------------------------------------------------ */
 
-static unsigned hash_of(struct registry *registry, const struct address *address)
+static unsigned hash_of(struct sources *sources, const struct address *address)
 {
-	return (unsigned)keyed_hash_of(&registry->name_hash, address, sizeof(*address));
+	return (unsigned)keyed_hash_of(&sources->hash, address, sizeof(*address));
 }
 
-static struct source *find(struct registry *registry, const struct address *address)
+static struct source *find(struct sources *sources, const struct address *address)
 {
 	struct source *found = NULL;
-	const unsigned hash = hash_of(registry, address);
+	const unsigned hash = hash_of(sources, address);
 
-	HASH_FIND_BYHASHVALUE(by_address, registry->sources.by_address, address,
-		sizeof(*address), hash, found);
+	HASH_FIND_BYHASHVALUE(
+		by_address, sources->by_address, address, sizeof(*address), hash, found);
 	return found;
 }
 
 /* Find or make it. Returns NULL when out of memory. */
-static struct source *open_source(struct registry *registry, const struct address *address)
+static struct source *open_source(struct sources *sources, const struct address *address)
 {
-	struct source *source = find(registry, address);
-	const unsigned hash = hash_of(registry, address);
+	struct source *source = find(sources, address);
+	const unsigned hash = hash_of(sources, address);
 
 	if (source)
 		return source;
@@ -78,8 +78,8 @@ static struct source *open_source(struct registry *registry, const struct addres
 	if (!source)
 		return NULL;
 	source->address = *address;
-	HASH_ADD_BYHASHVALUE(by_address, registry->sources.by_address, address,
-		sizeof(source->address), hash, source);
+	HASH_ADD_BYHASHVALUE(by_address, sources->by_address, address, sizeof(source->address),
+		hash, source);
 	if (source->by_address.tbl) /* else uthash was out of memory */
 		return source;
 	free(source);
@@ -98,32 +98,37 @@ static void let_go(struct sources *sources, struct source *source)
 
 void sources_take(struct client_link *client)
 {
-	struct registry *registry = link_registry(&client->link);
+	const struct registry *registry = link_registry(&client->link);
+	struct sources *sources = &registry->process->sources;
 	struct source *source;
 	struct address address;
 
 	if (settings_of(registry)->max_client_conn_per_address == 0 ||
 		client->counted_by_address || !source_of(client, &address))
 		return;
-	source = open_source(registry, &address);
-	if (!source)
-		return; /* without memory for the count the client is not limited */
-	source->clients++;
-	client->counted_by_address = true;
+	lock_take(&sources->lock);
+	source = open_source(sources, &address);
+	if (source)
+		source->clients++;
+	lock_give(&sources->lock);
+	/* Without memory for the count the client is not limited. */
+	client->counted_by_address = source != NULL;
 }
 
 void sources_give(struct client_link *client)
 {
-	struct registry *registry = link_registry(&client->link);
+	struct sources *sources = &link_registry(&client->link)->process->sources;
 	const struct address address = address_source(&client->link.remote);
 	struct source *source;
 
 	if (!client->counted_by_address)
 		return;
 	client->counted_by_address = false;
-	source = find(registry, &address);
+	lock_take(&sources->lock);
+	source = find(sources, &address);
 	source->clients--;
-	let_go(&registry->sources, source);
+	let_go(sources, source);
+	lock_give(&sources->lock);
 }
 
 void sources_move(struct client_link *client, const struct address *address)
@@ -135,12 +140,17 @@ void sources_move(struct client_link *client, const struct address *address)
 
 bool sources_allow(const struct client_link *client)
 {
-	struct registry *registry = link_registry(&client->link);
+	const struct registry *registry = link_registry(&client->link);
+	struct sources *sources = &registry->process->sources;
 	const struct address address = address_source(&client->link.remote);
+	unsigned clients = 0;
 
-	return !client->counted_by_address ||
-		find(registry, &address)->clients <=
-		(unsigned)settings_of(registry)->max_client_conn_per_address;
+	if (!client->counted_by_address)
+		return true;
+	lock_take(&sources->lock);
+	clients = find(sources, &address)->clients;
+	lock_give(&sources->lock);
+	return clients <= (unsigned)settings_of(registry)->max_client_conn_per_address;
 }
 
 /* --- failures ----------------------------------------------------------------------------- */
@@ -174,19 +184,14 @@ static void forget_some(struct sources *sources, usec_t now)
 	}
 }
 
-void sources_login_failed(const struct client_link *client)
+/* The lock is held. */
+static void note_failure(struct sources *sources, const struct address *address, usec_t now)
 {
-	struct registry *registry = link_registry(&client->link);
-	struct sources *sources = &registry->sources;
-	const usec_t now = loop_now(registry->loop);
 	struct source *source;
-	struct address address;
 	unsigned left;
 
-	if (settings_of(registry)->auth_failure_delay == 0 || !source_of(client, &address))
-		return;
 	forget_some(sources, now);
-	source = open_source(registry, &address);
+	source = open_source(sources, address);
 	if (!source)
 		return;
 	left = source->failures > 0 ? failures_left(source, now) : 0;
@@ -199,22 +204,46 @@ void sources_login_failed(const struct client_link *client)
 	source->failed_at = now;
 }
 
+void sources_login_failed(const struct client_link *client)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct sources *sources = &registry->process->sources;
+	struct address address;
+
+	if (settings_of(registry)->auth_failure_delay == 0 || !source_of(client, &address))
+		return;
+	lock_take(&sources->lock);
+	note_failure(sources, &address, loop_now(registry->loop));
+	lock_give(&sources->lock);
+}
+
+/* How many failures of this address count now. */
+static unsigned count_failures(
+	struct sources *sources, const struct address *address, usec_t now)
+{
+	const struct source *source;
+	unsigned left = 0;
+
+	lock_take(&sources->lock);
+	source = TAILQ_EMPTY(&sources->failed) ? NULL : find(sources, address);
+	if (source && source->failures > 0)
+		left = failures_left(source, now);
+	lock_give(&sources->lock);
+	return left;
+}
+
 usec_t sources_delay(const struct client_link *client)
 {
-	struct registry *registry = link_registry(&client->link);
+	const struct registry *registry = link_registry(&client->link);
 	const struct settings *settings = settings_of(registry);
 	const usec_t most = settings->client_login_timeout / 2;
-	struct source *source;
 	struct address address;
 	unsigned left;
 	usec_t delay;
 
-	if (settings->auth_failure_delay == 0 || TAILQ_EMPTY(&registry->sources.failed) ||
-		!source_of(client, &address))
+	if (settings->auth_failure_delay == 0 || !source_of(client, &address))
 		return 0;
-	source = find(registry, &address);
-	left = source && source->failures > 0 ? failures_left(source, loop_now(registry->loop))
-					      : 0;
+	left = count_failures(&registry->process->sources, &address, loop_now(registry->loop));
 	if (left == 0)
 		return 0;
 	delay = settings->auth_failure_delay << (left - 1);
@@ -231,13 +260,8 @@ static void forget_all(struct sources *sources)
 		forget(sources, source);
 }
 
-bool sources_follow(struct registry *registry)
+static void count_again(const struct registry *registry)
 {
-	const struct settings *settings = settings_of(registry);
-	const bool exempt =
-		network_list_read(&registry->sources.exempt, settings->per_address_exempt);
-	const bool proxies =
-		network_list_read(&registry->sources.proxies, settings->proxy_networks);
 	struct link *link;
 
 	TAILQ_FOREACH (link, &registry->links, in_registry) {
@@ -246,20 +270,37 @@ bool sources_follow(struct registry *registry)
 		sources_give(client_of(link));
 		sources_take(client_of(link));
 	}
+}
+
+bool sources_follow(struct process *process)
+{
+	const struct settings *settings = process->settings;
+	const bool exempt =
+		network_list_read(&process->sources.exempt, settings->per_address_exempt);
+	const bool proxies =
+		network_list_read(&process->sources.proxies, settings->proxy_networks);
+
+	for (unsigned i = 0; i < process->workers; i++)
+		count_again(process->registries[i]);
 	if (settings->auth_failure_delay == 0)
-		forget_all(&registry->sources);
+		forget_all(&process->sources);
 	return exempt && proxies;
 }
 
-bool sources_init(struct registry *registry)
+bool sources_init(struct process *process, struct random *random)
 {
-	TAILQ_INIT(&registry->sources.failed);
-	return sources_follow(registry);
+	uint8_t key[KEYED_HASH_KEY_SIZE];
+
+	TAILQ_INIT(&process->sources.failed);
+	random_fill(random, key, sizeof(key));
+	return keyed_hash_init(&process->sources.hash, key) && sources_follow(process);
 }
 
-void sources_free(struct registry *registry)
+void sources_free(struct process *process)
 {
-	forget_all(&registry->sources);
-	network_list_free(&registry->sources.exempt);
-	network_list_free(&registry->sources.proxies);
+	forget_all(&process->sources);
+	network_list_free(&process->sources.exempt);
+	network_list_free(&process->sources.proxies);
+	keyed_hash_free(&process->sources.hash);
+	lock_end(&process->sources.lock);
 }

@@ -10,12 +10,12 @@
 #include "wire/sql_scanner.h"
 #include "wire/suspicion.h"
 
-void statement_table_init(
-	struct statement_table *table, struct loop *loop, struct keyed_hash *hash)
+void statement_table_init(struct statement_table *table, struct loop *loop,
+	struct keyed_hash *hash, uint64_t *last_id)
 {
 	uint64_t number;
 
-	*table = (struct statement_table){.hash = hash, .loop = loop};
+	*table = (struct statement_table){.hash = hash, .loop = loop, .last_id = last_id};
 	TAILQ_INIT(&table->unused);
 	random_fill(&loop->random, &number, sizeof(number));
 	snprintf(table->nowhere, sizeof(table->nowhere), "PGUSHER_%016llx",
@@ -35,7 +35,7 @@ static void free_unused(struct statement *statement)
 
 	TAILQ_REMOVE(&table->unused, statement, unused);
 	HASH_DELETE(by_content, table->by_content, statement);
-	table->bytes -= statement_size(statement);
+	SHARED_OWN(table->bytes, -(uint64_t)statement_size(statement));
 	table->count--;
 	if (table->handles)
 		handles_take_back(table->handles, &statement->handle, statement);
@@ -137,9 +137,16 @@ static struct statement *make(struct statement_table *table, uint64_t id, const 
 		free(statement);
 		return NULL;
 	}
-	table->bytes += statement_size(statement);
+	SHARED_OWN(table->bytes, statement_size(statement));
 	table->count++;
 	return statement;
+}
+
+/* While no other thread runs, or by a single thread that looks for an id of its own. */
+void statement_skip_ids(struct statement_table *table, uint64_t id)
+{
+	if (id > SHARED_GET(*table->last_id))
+		SHARED_SET(*table->last_id, id);
 }
 
 struct statement *statement_open_as(
@@ -150,16 +157,17 @@ struct statement *statement_open_as(
 
 	if (statement)
 		return statement_ref(statement);
-	statement = make(table, id, content, length, hash);
-	if (statement && id > table->last_id)
-		table->last_id = id;
-	return statement;
+	if (id > 0)
+		statement_skip_ids(table, id);
+	else
+		id = SHARED_NEXT(*table->last_id);
+	return make(table, id, content, length, hash);
 }
 
 struct statement *statement_open(
 	struct statement_table *table, const void *content, size_t length)
 {
-	return statement_open_as(table, table->last_id + 1, content, length);
+	return statement_open_as(table, 0, content, length);
 }
 
 struct statement *statement_ref(struct statement *statement)

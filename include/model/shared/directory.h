@@ -8,12 +8,14 @@
 #ifndef PGUSHER_MODEL_SHARED_DIRECTORY_H
 #define PGUSHER_MODEL_SHARED_DIRECTORY_H
 
+#include "base/lock.h"
 #include "crypt/keyed_hash.h"
 #include "model/database.h"
 
 struct random;
 
 struct directory {
+	struct lock lock; /* of the functions below; walks need that no other thread runs */
 	struct database *databases; /* uthash, by name */
 	struct keyed_hash name_hash; /* keyed, since clients choose the names */
 	struct pool_list pools; /* in order by database, then user, after registry_sort() */

@@ -42,12 +42,12 @@ struct history_series;
 struct history;
 
 /*
- * Begin with an empty registry.history, unless there is one. Its first step begins now. Returns
+ * Begin with an empty process.history, unless there is one. Its first step begins now. Returns
  * false when out of memory.
  */
 bool history_start(struct registry *registry);
 
-/* Free registry.history, if there is one; its pools have none from then on. */
+/* Free process.history, if there is one; its pools have none from then on. */
 void history_stop(struct registry *registry);
 
 /* The pool is freed: so are its points. */

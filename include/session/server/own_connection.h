@@ -24,9 +24,9 @@ void own_connection_forget(struct server_link *server);
 
 /*
  * Returns whether the client, which is connected and has sent its StartupMessage, is one of our own server
- * connections. `database` (of its message) is replaced by the name of the one whose host and port
- * are wrong, if that is known.
+ * connections. `database` (of its message; with room for `size` bytes) is replaced by the name of the
+ * one whose host and port are wrong, if that is known.
  */
-bool own_connection_is_client(const struct client_link *client, const char **database);
+bool own_connection_is_client(const struct client_link *client, char *database, size_t size);
 
 #endif

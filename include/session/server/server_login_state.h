@@ -44,7 +44,9 @@ struct server_login {
 	const struct server_login_owner *owner;
 	struct server_route route; /* the host that it connects to */
 	unsigned attempts; /* hosts that were given up after their answer */
+	struct server_link *server; /* whose login it is */
 	struct address local; /* of its socket, noted in own_connection; port 0: none */
+	TAILQ_ENTRY(server_login) in_own; /* in process.own_connections, if it is noted */
 	bool for_cancel; /* launched for a cancel request, perhaps beyond the pool's size */
 	bool tls_requested; /* SSLRequest was sent and has not been answered yet */
 	/* Authentication. */

@@ -65,7 +65,7 @@ static void look_at_pool(struct advisor *advisor, struct pool *pool)
 static void take_sample(struct advisor *advisor)
 {
 	struct registry *registry = advisor->registry;
-	struct history *history = registry->history;
+	struct history *history = registry->process->history;
 	struct pool *pool;
 
 	process_advice_look(advisor);

@@ -69,7 +69,7 @@ static const struct figure figures[] = {
 static void write_series(
 	struct history_json *history, int64_t id, const struct history_series *series)
 {
-	const struct history *past = history->registry->history;
+	const struct history *past = history->registry->process->history;
 	struct json *json = &history->json;
 
 	json_open_object(json, NULL);
@@ -121,7 +121,7 @@ static int64_t wall_time(const struct history_json *history, usec_t time)
 
 static void write_head(struct history_json *history)
 {
-	const struct history *past = history->registry->history;
+	const struct history *past = history->registry->process->history;
 	struct json *json = &history->json;
 
 	history->end = past ? history_last_end(past) : loop_now(history->registry->loop);
@@ -151,7 +151,7 @@ static bool begin(void *context, struct buffer *out)
 /* A step has ended since: the points of pools would be others than those of the total. */
 static bool is_outdated(const struct history_json *history)
 {
-	const struct history *past = history->registry->history;
+	const struct history *past = history->registry->process->history;
 
 	return past && history_last_end(past) != history->end;
 }

@@ -230,13 +230,13 @@ bool history_start(struct registry *registry)
 {
 	struct pool *pool;
 
-	if (registry->history)
+	if (registry->process->history)
 		return true;
-	registry->history = calloc(1, sizeof(*registry->history));
-	if (!registry->history)
+	registry->process->history = calloc(1, sizeof(*registry->process->history));
+	if (!registry->process->history)
 		return false;
-	clear(&registry->history->total);
-	registry->history->began = loop_now(registry->loop);
+	clear(&registry->process->history->total);
+	registry->process->history->began = loop_now(registry->loop);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		pool->counted_transactions = pool->stats.current.transactions;
 		pool->counted_errors = pool_errors(pool);
@@ -247,7 +247,7 @@ bool history_start(struct registry *registry)
 void history_forget_pool(struct pool *pool)
 {
 	if (pool->history)
-		pool->registry->history->pools--;
+		SHARED_TAKE(pool->registry->process->history->pools, 1);
 	free(pool->history);
 	pool->history = NULL;
 }
@@ -257,9 +257,9 @@ void history_stop(struct registry *registry)
 	struct pool *pool;
 
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
-		if (registry->history)
+		if (registry->process->history)
 			history_forget_pool(pool);
 	}
-	free(registry->history);
-	registry->history = NULL;
+	free(registry->process->history);
+	registry->process->history = NULL;
 }

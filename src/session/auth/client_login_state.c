@@ -33,7 +33,7 @@ void client_login_stop_waiting(struct login *login)
 size_t client_login_key_length(const struct client_link *client)
 {
 	/* Peers may not support longer keys: PgBouncer refuses to forward them. */
-	if (link_registry(&client->link)->process->cancel_keys.peer_id > 0)
+	if (process_peer_id(link_registry(&client->link)->process) > 0)
 		return CANCEL_KEY_MIN;
 	return client->login->version > PROTOCOL_3_0 ? CANCEL_KEY_MAX : CANCEL_KEY_MIN;
 }

@@ -49,7 +49,7 @@ void client_accept(
 	stream_open(&client->link.stream, registry->loop, fd, &client_greeting_handlers);
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
-	client->link.id = ++registry->process->last_id;
+	client->link.id = process_next_id(registry->process);
 	link_walk_enroll(registry, &client->link);
 	client->link.parameters = parameters_empty(registry->parameters);
 	client->link.remote = address_of(from, length);

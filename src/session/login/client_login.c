@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "session/auth/client_login_state.h"
 #include "session/auth/exchange.h"
 #include "session/auth/method.h"
@@ -326,11 +327,14 @@ static bool must_encrypt(const struct client_link *client)
  */
 static bool comes_from_elsewhere(struct client_link *client, const char *database)
 {
-	if (!own_connection_is_client(client, &database))
+	char name[256];
+
+	text_copy(name, sizeof(name), database);
+	if (!own_connection_is_client(client, name, sizeof(name)))
 		return true;
 	link_log_repeated(&client->link, LEVEL_ERROR,
 		"connection loop: host and port of database \"%s\" lead back to this process",
-		database);
+		name);
 	client_close_for(client, REASON_CONNECTION_LOOP);
 	return false;
 }

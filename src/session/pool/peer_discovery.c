@@ -79,7 +79,7 @@ static void draw_id(struct peer_discovery *discovery)
 		id = 1 +
 			(unsigned)random_below(&discovery->registry->loop->random, PEER_ID_MAX);
 	} while (is_taken(discovery, id) || id == process_peer_id(process));
-	process->cancel_keys.peer_id = (uint16_t)id;
+	cancel_keys_set_peer(&process->cancel_keys, (uint16_t)id);
 	log_write(LEVEL_LOG, "peers: this process has drawn peer_id %u", id);
 }
 
@@ -99,7 +99,7 @@ void peer_discovery_keep_id(struct registry *registry, uint64_t id)
 {
 	if (registry->process->discovery && registry->process->settings->peer_id == 0 &&
 		id > 0 && id <= PEER_ID_MAX)
-		registry->process->cancel_keys.peer_id = (uint16_t)id;
+		cancel_keys_set_peer(&registry->process->cancel_keys, (uint16_t)id);
 }
 
 /* --- what was found ----------------------------------------------------------------------- */
@@ -478,11 +478,11 @@ bool peer_discovery_follow(struct registry *registry)
 		end(registry);
 	if (wanted && !process->discovery && !begin(registry, &service, port))
 		return false;
-	process->cancel_keys.peer_id =
-		settings->peer_id > 0 ? (uint16_t)settings->peer_id : drawn;
+	cancel_keys_set_peer(&process->cancel_keys,
+		settings->peer_id > 0 ? (uint16_t)settings->peer_id : drawn);
 	if (!wanted && settings->peer_id == 0)
-		process->cancel_keys.peer_id = 0;
-	else if (process->cancel_keys.peer_id == 0)
+		cancel_keys_set_peer(&process->cancel_keys, 0);
+	else if (process_peer_id(process) == 0)
 		draw_id(process->discovery);
 	return true;
 }

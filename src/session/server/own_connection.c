@@ -3,47 +3,56 @@
 
 #include <unistd.h>
 
+#include "base/text.h"
 #include "session/server/server_login_state.h"
 
-static uint16_t *count_of(struct registry *registry, uint16_t port)
+static struct own_connections *own_of(const struct link *link)
 {
-	return &registry->own_ports[port % OWN_PORTS];
+	return &link_registry(link)->process->own_connections;
+}
+
+static uint16_t *count_of(struct own_connections *own, uint16_t port)
+{
+	return &own->ports[port % OWN_PORTS];
 }
 
 void own_connection_note(struct server_link *server, const struct address *local)
 {
+	struct own_connections *own = own_of(&server->link);
+
 	own_connection_forget(server);
 	if (local->family == AF_UNIX || local->port == 0)
 		return;
 	server->login->local = *local;
-	++*count_of(link_registry(&server->link), local->port);
+	lock_take(&own->lock);
+	TAILQ_INSERT_TAIL(&own->logins, server->login, in_own);
+	SHARED_ADD(*count_of(own, local->port), 1);
+	lock_give(&own->lock);
 }
 
 void own_connection_forget(struct server_link *server)
 {
+	struct own_connections *own = own_of(&server->link);
 	struct address *local = &server->login->local;
 
 	if (local->port == 0)
 		return;
-	--*count_of(link_registry(&server->link), local->port);
+	lock_take(&own->lock);
+	TAILQ_REMOVE(&own->logins, server->login, in_own);
+	SHARED_TAKE(*count_of(own, local->port), 1);
+	lock_give(&own->lock);
 	local->port = 0;
 }
 
-/* Returns the server that logs in from this address; NULL: none does. */
+/* Returns the server that logs in from this address; NULL: none does. The lock is held. */
 static const struct server_link *find(
-	const struct registry *registry, const struct address *from)
+	const struct own_connections *own, const struct address *from)
 {
-	const struct pool *pool;
-	const struct link *link;
+	const struct server_login *login;
 
-	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
-		TAILQ_FOREACH (link, &pool->servers[SERVERS_LOGIN], place) {
-			const struct server_link *server = (const struct server_link *)link;
-
-			if (server->login && server->login->local.port != 0 &&
-				address_equal(&server->login->local, from))
-				return server;
-		}
+	TAILQ_FOREACH (login, &own->logins, in_own) {
+		if (address_equal(&login->local, from))
+			return login->server;
 	}
 	return NULL;
 }
@@ -64,27 +73,34 @@ static bool is_same_connection(
  * given one port to both, as it may for connections to different addresses; that is rare. Or a
  * rule of the network leads the connection back to this pooler; then the next one comes at once.
  */
-static bool is_led_back(struct registry *registry)
+static bool is_led_back(struct own_connections *own, usec_t now)
 {
-	const usec_t now = loop_now(registry->loop), last = registry->odd_loop;
+	const usec_t last = own->odd_loop;
 
-	registry->odd_loop = now;
+	own->odd_loop = now;
 	return last > 0 && now - last < USEC_PER_SEC;
 }
 
-bool own_connection_is_client(const struct client_link *client, const char **database)
+bool own_connection_is_client(const struct client_link *client, char *database, size_t size)
 {
-	struct registry *registry = link_registry(&client->link);
+	struct own_connections *own = own_of(&client->link);
 	const struct address *from = &client->link.remote;
 	const struct server_link *server;
+	bool is_own = false;
 
 	if (from->family == AF_UNIX)
 		return from->pid == getpid();
-	if (*count_of(registry, from->port) == 0)
+	if (SHARED_GET(*count_of(own, from->port)) == 0)
 		return false;
-	server = find(registry, from);
-	if (!server || (!is_same_connection(server, client) && !is_led_back(registry)))
-		return false;
-	*database = server->link.pool->database->name;
-	return true;
+	lock_take(&own->lock);
+	server = find(own, from);
+	if (server) {
+		is_own = is_same_connection(server, client) ||
+			is_led_back(own, loop_now(client->link.stream.loop));
+		/* A copy: the database may be freed as soon as the server is forgotten. */
+		if (is_own)
+			text_copy(database, size, server->link.pool->database->name);
+	}
+	lock_give(&own->lock);
+	return is_own;
 }

@@ -23,7 +23,7 @@ struct server_link *server_login_new(struct pool *pool, const struct server_logi
 	server->link.kind = LINK_SERVER;
 	server->link.state = SERVER_CONNECTING;
 	server->link.pool = pool;
-	server->link.id = ++registry->process->last_id;
+	server->link.id = process_next_id(registry->process);
 	link_walk_enroll(registry, &server->link);
 	server->link.stream.loop = registry->loop;
 	server->link.stream.fd = -1;
@@ -31,6 +31,7 @@ struct server_link *server_login_new(struct pool *pool, const struct server_logi
 	server_set_task(server, SERVER_TASK_NONE);
 	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
 	login->owner = owner;
+	login->server = server;
 	server->login = login;
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;

@@ -145,8 +145,7 @@ static void adopt_process(struct registry *registry, const struct facts *facts)
 		registry->process->old_clients = (unsigned)facts->clients;
 	if (facts->last_id > registry->process->last_id)
 		registry->process->last_id = facts->last_id;
-	if (facts->last_statement > registry->statements.last_id)
-		registry->statements.last_id = facts->last_statement;
+	statement_skip_ids(&registry->statements, facts->last_statement);
 	peer_discovery_keep_id(registry, facts->peer_id);
 	if (facts->paused)
 		registry->process->operation = OPERATION_PAUSED;

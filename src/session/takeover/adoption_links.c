@@ -11,7 +11,7 @@ bool adoption_links_fill(
 	struct registry *registry, struct link *link, const struct link_record *record)
 {
 	link->kind = record->kind;
-	link->id = record->id ? record->id : ++registry->process->last_id;
+	link->id = record->id ? record->id : process_next_id(registry->process);
 	if (link->id > registry->process->last_id)
 		registry->process->last_id = link->id;
 	link_walk_enroll(registry, link);

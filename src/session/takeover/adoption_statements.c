@@ -428,6 +428,6 @@ void adoption_statements_skip_pgbouncer_numbers(struct registry *registry)
 	 */
 	random_fill(&registry->loop->random, &number, sizeof(number));
 	number = (number & ((UINT64_C(1) << 61) - 1)) | UINT64_C(1) << 61;
-	if (table->last_id < UINT64_C(1) << 61)
-		table->last_id = number;
+	if (*table->last_id < UINT64_C(1) << 61)
+		statement_skip_ids(table, number);
 }

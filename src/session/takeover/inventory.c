@@ -101,7 +101,7 @@ static void write_process(struct inventory *inventory)
 
 	tagged_text(out, INVENTORY_VERSION_TEXT, registry->process->version);
 	tagged_number(out, INVENTORY_LAST_ID, registry->process->last_id);
-	tagged_number(out, INVENTORY_LAST_STATEMENT_ID, registry->statements.last_id);
+	tagged_number(out, INVENTORY_LAST_STATEMENT_ID, registry->process->last_statement_id);
 	if (registry->process->settings->peer_id == 0)
 		tagged_number(out, INVENTORY_PEER_ID, process_peer_id(registry->process));
 	tagged_number(out, INVENTORY_PROCESS_ID, (uint64_t)getpid());

@@ -50,7 +50,7 @@ static void give_all_but_failures(void)
 static void give_all(void)
 {
 	give_all_but_failures();
-	assert_null(fake_registry.sources.by_address);
+	assert_null(fake_process.sources.by_address);
 }
 
 static void test_address_may_have_as_many_clients_as_the_limit(void **state)
@@ -94,7 +94,7 @@ static void test_exempt_networks_and_unix_sockets_are_not_counted(void **state)
 	for (size_t i = 0; i < COUNT(exempt); i++) {
 		for (unsigned j = 0; j < 3; j++)
 			assert_true(sources_allow(from(j, exempt[i])));
-		assert_null(fake_registry.sources.by_address);
+		assert_null(fake_process.sources.by_address);
 		sources_login_failed(&clients[0]);
 		assert_int_equal(sources_delay(&clients[0]), 0);
 	}
@@ -110,20 +110,20 @@ static void test_changed_settings_concern_open_connections(void **state)
 		ends[i] = fake_accept(-1);
 	assert_false(sources_allow(endpoint_client(ends[2])));
 	fake_set("max_client_conn_per_address", "0");
-	assert_true(sources_follow(&fake_registry));
-	assert_null(fake_registry.sources.by_address);
+	assert_true(sources_follow(&fake_process));
+	assert_null(fake_process.sources.by_address);
 	assert_true(sources_allow(endpoint_client(ends[2])));
 	fake_set("max_client_conn_per_address", "2");
-	assert_true(sources_follow(&fake_registry));
+	assert_true(sources_follow(&fake_process));
 	assert_false(sources_allow(endpoint_client(ends[2])));
 	fake_set("per_address_exempt", "192.0.0.0/8");
-	assert_true(sources_follow(&fake_registry));
-	assert_null(fake_registry.sources.by_address);
+	assert_true(sources_follow(&fake_process));
+	assert_null(fake_process.sources.by_address);
 	fake_set("per_address_exempt", "");
-	assert_true(sources_follow(&fake_registry));
+	assert_true(sources_follow(&fake_process));
 	for (int i = 0; i < 3; i++)
 		disconnect(ends[i]);
-	assert_null(fake_registry.sources.by_address);
+	assert_null(fake_process.sources.by_address);
 }
 
 static void test_each_failure_doubles_the_delay(void **state)
@@ -176,10 +176,10 @@ static void test_flood_of_addresses_takes_limited_memory(void **state)
 		sources_login_failed(client);
 		assert_int_equal(sources_delay(client), USEC_PER_SEC);
 	}
-	assert_int_equal(fake_registry.sources.failed_count, SOURCES_FAILED_MOST);
+	assert_int_equal(fake_process.sources.failed_count, SOURCES_FAILED_MOST);
 	fake_set("auth_failure_delay", "0");
-	assert_true(sources_follow(&fake_registry));
-	assert_null(fake_registry.sources.by_address);
+	assert_true(sources_follow(&fake_process));
+	assert_null(fake_process.sources.by_address);
 }
 
 int main(void)

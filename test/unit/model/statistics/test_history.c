@@ -18,7 +18,7 @@ static int start(void **state)
 
 static void sample(void)
 {
-	struct history *history = fake_registry.history;
+	struct history *history = fake_process.history;
 	struct pool *each;
 
 	history_begin_sample(history, loop_now(&fake_loop));
@@ -41,12 +41,12 @@ static void pass(unsigned seconds)
 /* The point that is so many steps before the last one; NULL: a gap. */
 static const struct history_point *point(const struct pool *of, unsigned back)
 {
-	return history_at(fake_registry.history, of->history, HISTORY_POINTS - 1 - back);
+	return history_at(fake_process.history, of->history, HISTORY_POINTS - 1 - back);
 }
 
 static const struct history_point *total(unsigned back)
 {
-	return history_at(fake_registry.history, history_total(fake_registry.history),
+	return history_at(fake_process.history, history_total(fake_process.history),
 		HISTORY_POINTS - 1 - back);
 }
 
@@ -175,10 +175,10 @@ static void test_ring_keeps_the_last_hour(void **state)
 	}
 	assert_int_equal(point(pool, 0)->transactions, HISTORY_POINTS + 4);
 	assert_int_equal(point(pool, HISTORY_POINTS - 1)->transactions, 5);
-	assert_null(history_at(fake_registry.history, pool->history, HISTORY_POINTS));
-	assert_true(history_last_end(fake_registry.history) <= loop_now(&fake_loop));
+	assert_null(history_at(fake_process.history, pool->history, HISTORY_POINTS));
+	assert_true(history_last_end(fake_process.history) <= loop_now(&fake_loop));
 	assert_true(
-		loop_now(&fake_loop) - history_last_end(fake_registry.history) < HISTORY_STEP);
+		loop_now(&fake_loop) - history_last_end(fake_process.history) < HISTORY_STEP);
 }
 
 static void test_pool_that_is_made_anew_begins_anew(void **state)
@@ -250,12 +250,12 @@ static void test_memory_is_bounded(void **state)
 	make_pools(99); /* with `db` there are 100 */
 	pass(20);
 	assert_int_equal(count_kept(), HISTORY_POOLS);
-	hundred = history_size(fake_registry.history);
+	hundred = history_size(fake_process.history);
 	assert_true(hundred <= 1000000);
 	assert_true(hundred > 100 * HISTORY_POINTS * sizeof(struct history_point));
 	make_pools(1000);
 	pass(20);
-	assert_int_equal(history_size(fake_registry.history), hundred);
+	assert_int_equal(history_size(fake_process.history), hundred);
 	/* Those without points of their own are in the total: 901 new ones. */
 	assert_int_equal(count_kept(), HISTORY_POOLS);
 	assert_int_equal(total(1)->transactions, 901 * 10);

@@ -312,14 +312,14 @@ static void test_clients_are_counted_by_their_real_addresses(void **state)
 	}
 	/* While no header has come it is counted for the proxy. */
 	clients[2] = fake_accept(-1);
-	assert_true(sources_follow(&fake_registry));
+	assert_true(sources_follow(&fake_process));
 	send_bytes(clients[2], LINE, LINE_SIZE);
 	send_startup_message(clients[2]);
 	assert_closed_with_error(clients[2], "53300",
 		"client connections exceeded (max_client_conn_per_address)");
 	disconnect(clients[0]);
 	disconnect(clients[1]);
-	assert_null(fake_registry.sources.by_address);
+	assert_null(fake_process.sources.by_address);
 }
 
 /* Two connected Unix sockets, both of this process. */

@@ -49,8 +49,8 @@ static bool is_own(struct address remote)
 {
 	struct client_link client = {
 		.link = {.remote = remote, .stream = {.loop = &fake_loop, .fd = here}}};
-	const char *database = "asked for";
-	const bool is = own_connection_is_client(&client, &database);
+	char database[64] = "asked for";
+	const bool is = own_connection_is_client(&client, database, sizeof(database));
 
 	assert_string_equal(database, is && remote.family == AF_INET ? "db" : "asked for");
 	return is;
@@ -87,7 +87,7 @@ static void test_server_is_forgotten_after_its_login(void **state)
 	own_connection_forget(server);
 	assert_false(is_own(address(1, 40000)));
 	own_connection_forget(server);
-	assert_int_equal(fake_registry.own_ports[40000 % OWN_PORTS], 0);
+	assert_int_equal(fake_process.own_connections.ports[40000 % OWN_PORTS], 0);
 }
 
 static void test_server_that_goes_on_with_another_host_has_another_address(void **state)
@@ -100,7 +100,7 @@ static void test_server_that_goes_on_with_another_host_has_another_address(void 
 	own_connection_note(server, &second);
 	assert_false(is_own(address(1, 40000)));
 	assert_true(is_own(second));
-	assert_int_equal(fake_registry.own_ports[40000 % OWN_PORTS], 0);
+	assert_int_equal(fake_process.own_connections.ports[40000 % OWN_PORTS], 0);
 }
 
 static void test_client_of_this_process_at_a_unix_socket_is_own(void **state)

@@ -12,7 +12,7 @@ int fake_statements_set_up(void **state)
 	if (!world || !loop_init(&world->loop, &world->clock) ||
 		!keyed_hash_init(&world->hash, key))
 		return -1;
-	statement_table_init(&world->table, &world->loop, &world->hash);
+	statement_table_init(&world->table, &world->loop, &world->hash, &world->last_id);
 	*state = world;
 	return 0;
 }

@@ -10,6 +10,7 @@ struct fake_statements {
 	struct loop_clock clock;
 	struct keyed_hash hash;
 	struct statement_table table;
+	uint64_t last_id;
 };
 
 /*
