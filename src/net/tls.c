@@ -423,7 +423,7 @@ static void shut_down(struct stream *stream)
 
 static void close_tls(struct stream *stream)
 {
-	if (stream->tls->shaking_hands)
+	if (stream->tls->shaking_hands && stream->loop)
 		count_handshake(stream, false);
 	free_tls(stream->tls);
 	stream->tls = NULL;
@@ -456,12 +456,27 @@ failed:
 	return NULL;
 }
 
+static void leave(struct stream *stream)
+{
+	stream->tls->buffers = NULL;
+	stream->tls->in = NULL; /* it points into the buffers */
+	stream->tls->in_length = 0;
+}
+
+static bool join(struct stream *stream)
+{
+	stream->tls->buffers = tls_buffers_of(stream->loop);
+	return stream->tls->buffers != NULL;
+}
+
 static const struct stream_kind stream_tls = {
 	.receive = receive,
 	.send = stream_raw_send,
 	.close = close_tls,
 	.seal = seal,
 	.shut_down = shut_down,
+	.leave = leave,
+	.join = join,
 };
 
 bool tls_accept(struct stream *stream, struct tls_context *context)
