@@ -6,10 +6,10 @@
 #ifndef PGUSHER_CONFIG_CATALOG_H
 #define PGUSHER_CONFIG_CATALOG_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/references.h"
 #include "config/database_config.h"
 #include "config/peer_config.h"
 #include "config/user_config.h"
@@ -38,7 +38,7 @@ const void *named_list_find(const struct named_list *list, const char *name);
 const void *named_list_entry(const struct named_list *list, size_t index);
 
 struct catalog {
-	atomic_uint references;
+	reference_count references;
 	struct named_list databases, users, peers;
 	struct database_config *template;
 };

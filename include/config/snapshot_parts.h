@@ -3,13 +3,13 @@
 #ifndef PGUSHER_CONFIG_SNAPSHOT_PARTS_H
 #define PGUSHER_CONFIG_SNAPSHOT_PARTS_H
 
-#include <stdatomic.h>
 
+#include "base/references.h"
 #include "config/catalog.h"
 #include "config/snapshot.h"
 
 struct snapshot {
-	atomic_uint references;
+	reference_count references;
 	struct settings settings;
 	struct catalog *catalog; /* one reference */
 	struct userlist *users; /* one reference; NULL: none */

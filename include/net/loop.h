@@ -5,12 +5,14 @@
  *
  * A turn is one wait for events and the work that follows. The loop owns what a turn needs and
  * no link has to keep: receive buffer, random block, wheel of deadlines. There is no global
- * state, so that one process could have several loops.
+ * state besides a lock, so that one process may have several loops, each in a thread of its own.
+ * Only that thread calls the functions of its loop.
  */
 #ifndef PGUSHER_NET_LOOP_H
 #define PGUSHER_NET_LOOP_H
 
 #include <event2/event.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,10 +51,11 @@ struct loop_queue {
 
 /*
  * What the loops of one process agree on: time in which the process was stopped (SIGSTOP, a
- * suspend of the machine) counts for none of them. The first loop that notices adds it.
+ * suspend of the machine) counts for none of them. The first loop that notices adds it. The
+ * threads of the loops share this; a lock in net/loop protects what is written.
  */
 struct loop_clock {
-	usec_t stopped; /* sum of these times; subtracted from loop.now */
+	_Atomic usec_t stopped; /* sum of these times; subtracted from loop.now */
 	usec_t counted_until; /* the monotonic clock at the end of the last of them; 0: none */
 };
 

@@ -20,6 +20,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/buffer.h"
 #include "net/loop.h"
 
 /*
@@ -64,15 +65,30 @@ struct stream_kind {
 		struct iovec *out);
 	/* Send a closing message; called before close() if the backlog is empty. NULL: none. */
 	void (*shut_down)(struct stream *stream);
+	/*
+	 * Parts of stream_leave() and stream_join(): drop what belongs to the loop; get the same
+	 * from the new loop, and return false when out of memory. NULL: nothing belongs to it.
+	 */
+	void (*leave)(struct stream *stream);
+	bool (*join)(struct stream *stream);
 };
 
 struct backlog;
 struct tcp_options;
 struct tls;
 
+/* The unsent bytes of a stream that is away from all loops. */
+struct stream_unsent {
+	struct buffer bytes;
+	size_t sent; /* number of bytes at the front that are sent already */
+};
+
 struct stream {
-	struct event event;
-	struct loop *loop;
+	union {
+		struct event event;
+		struct stream_unsent unsent; /* instead of the event while `loop` is NULL */
+	};
+	struct loop *loop; /* NULL: away, between stream_leave() and stream_join() */
 	const struct stream_kind *kind;
 	const struct stream_handlers *handlers;
 	struct backlog *backlog; /* NULL: no unsent bytes */
@@ -197,6 +213,24 @@ void stream_thaw(struct stream *stream);
  */
 void stream_detach(struct stream *stream);
 void stream_attach(struct stream *stream);
+
+/*
+ * Move a stream from one loop to another, whose thread may be another one. The thread of the old
+ * loop calls stream_leave(); from then on the stream is *away*: nothing in it points to the old
+ * loop, and its bytes may be copied to another address, where the copy replaces it. The thread
+ * of the new loop calls stream_join() at the final address, with the handlers to be used there.
+ * Pauses, freezes, unsent bytes, TLS and what stream_announce_unread() announced stay as they
+ * are; a hang-up of the peer while reading is paused may be reported once more.
+ *
+ * While a stream is away, only stream_join() and stream_close() may be called for it; when it is
+ * closed then, TLS sends no closing message. stream_leave() may be called from a handler, but
+ * not before handlers->connected, and not from handlers->secured. stream_join() also does what
+ * stream_watch() does, calls no handler, and returns false when out of memory: the stream is
+ * then still away.
+ */
+void stream_leave(struct stream *stream);
+bool stream_join(
+	struct stream *stream, struct loop *loop, const struct stream_handlers *handlers);
 
 /* As stream_open(); the stream is detached, and paused or not, until stream_attach(). */
 void stream_open_detached(struct stream *stream, struct loop *loop, int fd,

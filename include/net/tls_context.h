@@ -2,7 +2,7 @@
 /*
  * The TLS configuration of all connections of one side: certificate, key, certificate
  * authorities, protocol versions, ciphers. A context is made from files and never changed; a
- * reload makes a new one, and existing connections keep theirs.
+ * reload makes a new one, and existing connections keep theirs. The loops of a process share contexts.
  */
 #ifndef PGUSHER_NET_TLS_CONTEXT_H
 #define PGUSHER_NET_TLS_CONTEXT_H
@@ -10,6 +10,8 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "base/references.h"
 
 enum tls_side { TLS_TOWARDS_CLIENTS, TLS_TOWARDS_SERVERS };
 
@@ -46,7 +48,7 @@ struct tls_context {
 	SSL_CTX *ssl;
 	enum tls_side side;
 	enum tls_trust trust;
-	unsigned holders;
+	reference_count holders;
 };
 
 /*

@@ -35,16 +35,33 @@ static bool grow(struct handles *handles)
 	return true;
 }
 
+void handles_init(struct handles *handles)
+{
+	*handles = (struct handles){.serial = 0};
+	(void)pthread_mutex_init(&handles->lock, NULL);
+}
+
+/* --- with the lock held ------------------------------------------------------------------- */
+
+static void *find(const struct handles *handles, uint64_t handle)
+{
+	const uint32_t slot = slot_of(handle);
+
+	return slot < handles->count && handles->slots[slot].handle == handle
+		? handles->slots[slot].object
+		: NULL;
+}
+
 /*
  * Whether the stored handle belongs to this object: a handle assigned before handles_clear()
  * may equal another object's.
  */
 static bool is_its_own(const struct handles *handles, uint64_t handle, const void *object)
 {
-	return handle != 0 && handles_find(handles, handle) == object;
+	return handle != 0 && find(handles, handle) == object;
 }
 
-uint64_t handles_give(struct handles *handles, uint64_t *of, void *object)
+static uint64_t give(struct handles *handles, uint64_t *of, void *object)
 {
 	uint32_t slot;
 
@@ -62,26 +79,63 @@ uint64_t handles_give(struct handles *handles, uint64_t *of, void *object)
 	return *of;
 }
 
-void handles_take_back(struct handles *handles, const uint64_t *of, const void *object)
+static void take_back(struct handles *handles, uint64_t handle, const void *object)
 {
-	if (!is_its_own(handles, *of, object))
+	if (!is_its_own(handles, handle, object))
 		return;
-	handles->slots[slot_of(*of)] = (struct handle_slot){0};
-	handles->vacant[handles->vacancies++] = slot_of(*of);
+	handles->slots[slot_of(handle)] = (struct handle_slot){0};
+	handles->vacant[handles->vacancies++] = slot_of(handle);
 }
 
-void *handles_find(const struct handles *handles, uint64_t handle)
+static void clear(struct handles *handles)
 {
-	const uint32_t slot = slot_of(handle);
+	free(handles->slots);
+	free(handles->vacant);
+	handles->slots = NULL;
+	handles->vacant = NULL;
+	handles->count = handles->capacity = handles->vacancies = 0;
+}
 
-	return slot < handles->count && handles->slots[slot].handle == handle
-		? handles->slots[slot].object
-		: NULL;
+/* --- for any thread ----------------------------------------------------------------------- */
+
+uint64_t handles_give(struct handles *handles, uint64_t *of, void *object)
+{
+	uint64_t handle;
+
+	(void)pthread_mutex_lock(&handles->lock);
+	handle = give(handles, of, object);
+	(void)pthread_mutex_unlock(&handles->lock);
+	return handle;
+}
+
+void handles_take_back(struct handles *handles, const uint64_t *of, const void *object)
+{
+	if (*of == 0)
+		return;
+	(void)pthread_mutex_lock(&handles->lock);
+	take_back(handles, *of, object);
+	(void)pthread_mutex_unlock(&handles->lock);
+}
+
+void *handles_find(struct handles *handles, uint64_t handle)
+{
+	void *object;
+
+	(void)pthread_mutex_lock(&handles->lock);
+	object = find(handles, handle);
+	(void)pthread_mutex_unlock(&handles->lock);
+	return object;
 }
 
 void handles_clear(struct handles *handles)
 {
-	free(handles->slots);
-	free(handles->vacant);
-	*handles = (struct handles){.serial = handles->serial};
+	(void)pthread_mutex_lock(&handles->lock);
+	clear(handles);
+	(void)pthread_mutex_unlock(&handles->lock);
+}
+
+void handles_free(struct handles *handles)
+{
+	clear(handles);
+	(void)pthread_mutex_destroy(&handles->lock);
 }

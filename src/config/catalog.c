@@ -111,13 +111,13 @@ struct catalog *catalog_new(void)
 
 struct catalog *catalog_ref(struct catalog *catalog)
 {
-	atomic_fetch_add(&catalog->references, 1);
+	reference_take(&catalog->references);
 	return catalog;
 }
 
 void catalog_unref(struct catalog *catalog)
 {
-	if (!catalog || atomic_fetch_sub(&catalog->references, 1) > 1)
+	if (!catalog || !reference_drop(&catalog->references))
 		return;
 	list_free(&catalog->databases);
 	list_free(&catalog->users);

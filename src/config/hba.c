@@ -4,15 +4,15 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/references.h"
 #include "config/file.h"
 
 struct hba {
-	atomic_uint references;
+	reference_count references;
 	struct ident *ident; /* one reference */
 	struct hba_rule *rules;
 	size_t count, capacity;
@@ -309,13 +309,13 @@ struct hba *hba_load(const char *path, struct ident *ident, struct problems *pro
 struct hba *hba_ref(struct hba *hba)
 {
 	if (hba)
-		atomic_fetch_add(&hba->references, 1);
+		reference_take(&hba->references);
 	return hba;
 }
 
 void hba_unref(struct hba *hba)
 {
-	if (!hba || atomic_fetch_sub(&hba->references, 1) > 1)
+	if (!hba || !reference_drop(&hba->references))
 		return;
 	for (size_t i = 0; i < hba->count; i++)
 		free_rule(&hba->rules[i]);

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/references.h"
 #include "config/file.h"
 #include "config/pattern.h"
 #include "config/tokens.h"
@@ -19,7 +19,7 @@ struct ident_line {
 };
 
 struct ident {
-	atomic_uint references;
+	reference_count references;
 	struct ident_line *lines; /* sorted by map */
 	size_t count, capacity;
 };
@@ -203,13 +203,13 @@ struct ident *ident_load(const char *path, struct problems *problems)
 struct ident *ident_ref(struct ident *ident)
 {
 	if (ident)
-		atomic_fetch_add(&ident->references, 1);
+		reference_take(&ident->references);
 	return ident;
 }
 
 void ident_unref(struct ident *ident)
 {
-	if (!ident || atomic_fetch_sub(&ident->references, 1) > 1)
+	if (!ident || !reference_drop(&ident->references))
 		return;
 	for (size_t i = 0; i < ident->count; i++)
 		free_line(&ident->lines[i]);

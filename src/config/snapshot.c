@@ -17,13 +17,13 @@ struct snapshot *snapshot_new(void)
 
 struct snapshot *snapshot_ref(struct snapshot *snapshot)
 {
-	atomic_fetch_add(&snapshot->references, 1);
+	reference_take(&snapshot->references);
 	return snapshot;
 }
 
 void snapshot_unref(struct snapshot *snapshot)
 {
-	if (!snapshot || atomic_fetch_sub(&snapshot->references, 1) > 1)
+	if (!snapshot || !reference_drop(&snapshot->references))
 		return;
 	settings_free(&snapshot->settings);
 	catalog_unref(snapshot->catalog);

@@ -6,17 +6,17 @@
 #include "config/userlist.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/references.h"
 #include "config/file.h"
 #include "crypt/scram.h"
 
 struct userlist {
-	atomic_uint references;
+	reference_count references;
 	struct file_text file;
 	uint32_t *users; /* offsets of names, sorted */
 	size_t count;
@@ -285,13 +285,13 @@ struct userlist *userlist_load(
 struct userlist *userlist_ref(struct userlist *list)
 {
 	if (list)
-		atomic_fetch_add(&list->references, 1);
+		reference_take(&list->references);
 	return list;
 }
 
 void userlist_unref(struct userlist *list)
 {
-	if (!list || atomic_fetch_sub(&list->references, 1) > 1)
+	if (!list || !reference_drop(&list->references))
 		return;
 	file_text_free(&list->file);
 	free(list->users);

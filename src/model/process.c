@@ -9,6 +9,7 @@ void process_init(struct process *process, struct random *random, struct snapsho
 	process->config = config;
 	process->settings = snapshot_settings(config);
 	process->cancel_keys.peer_id = (uint16_t)process->settings->peer_id;
+	handles_init(&process->handles);
 	TAILQ_INIT(&process->peers);
 	TAILQ_INIT(&process->own_connections.logins);
 	random_fill(random, process->mock_salt, sizeof(process->mock_salt));
@@ -28,7 +29,7 @@ void process_give_handles_back(struct process *process)
 void process_free(struct process *process)
 {
 	cancel_keys_free(&process->cancel_keys);
-	handles_clear(&process->handles);
+	handles_free(&process->handles);
 	snapshot_unref(process->config);
 	explicit_bzero(process->mock_salt, sizeof(process->mock_salt));
 }

@@ -5,6 +5,7 @@
 #include <arpa/nameser.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -322,6 +323,25 @@ static bool copy_texts(struct dns_channel *channel, const struct dns_channel_opt
 	return !options->servers || (channel->servers = strdup(options->servers)) != NULL;
 }
 
+static int library_status;
+
+static void init_library(void)
+{
+	library_status = ares_library_init(ARES_LIB_INIT_ALL);
+}
+
+/*
+ * Returns a status of c-ares. The library counts its users without a lock; so it is initialised
+ * once for all channels, and never cleaned up, which would free nothing.
+ */
+static int use_library(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init_library);
+	return library_status;
+}
+
 static void free_memory(struct dns_channel *channel)
 {
 	free(channel->resolv_conf);
@@ -344,12 +364,11 @@ struct dns_channel *dns_channel_new(
 	LIST_INIT(&channel->watches);
 	LIST_INIT(&channel->asked);
 	if (copy_texts(channel, options))
-		*status = ares_library_init(ARES_LIB_INIT_ALL);
+		*status = use_library();
 	if (*status == ARES_SUCCESS) {
 		*status = open_ares(channel, &channel->ares);
 		if (*status == ARES_SUCCESS)
 			return channel;
-		ares_library_cleanup();
 	}
 	free_memory(channel);
 	return NULL;
@@ -363,7 +382,6 @@ void dns_channel_free(struct dns_channel *channel)
 		return;
 	channel->destroying = true;
 	ares_destroy(channel->ares);
-	ares_library_cleanup();
 	while ((question = LIST_FIRST(&channel->asked)) != NULL) {
 		LIST_REMOVE(question, entry);
 		question->channel = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "net/loop.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -141,20 +142,50 @@ void loop_free(struct loop *loop)
 	free_parts(loop);
 }
 
-/* Each part of a stop counts once: another loop may have noticed it before. */
+/*
+ * Each part of a stop counts once: another loop may have noticed it before, or be just noticing
+ * it in its own thread.
+ */
 static void count_stop(struct loop_clock *clock, usec_t begin, usec_t end)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	(void)pthread_mutex_lock(&lock);
 	if (begin < clock->counted_until)
 		begin = clock->counted_until;
-	if (begin >= end)
-		return;
-	clock->stopped += end - begin;
-	clock->counted_until = end;
+	if (begin < end) {
+		clock->stopped += end - begin;
+		clock->counted_until = end;
+	}
+	(void)pthread_mutex_unlock(&lock);
 }
 
 static bool is_catching_up(const struct loop *loop)
 {
 	return loop->real < loop->caught_up;
+}
+
+static usec_t set_now(struct loop *loop, usec_t real)
+{
+	loop->real = real;
+	loop->may_sleep_until = 0; /* a turn may work for as long as it needs */
+	loop->now = real - atomic_load_explicit(&loop->clock->stopped, memory_order_relaxed);
+	loop->now_known = true;
+	return loop->now;
+}
+
+/*
+ * A wait that was to end at `expected` has ended late. A function of its own, so that other
+ * turns save no registers for it.
+ */
+__attribute__((noinline)) static usec_t set_late_now(
+	struct loop *loop, usec_t expected, usec_t real)
+{
+	if (real > expected + STOPPED_AFTER)
+		count_stop(loop->clock, expected, real);
+	if (real > loop->caught_up + CATCH_UP_PAUSE)
+		loop->caught_up = real + CATCH_UP_TIME;
+	return set_now(loop, real);
 }
 
 usec_t loop_read_clock(struct loop *loop)
@@ -163,16 +194,9 @@ usec_t loop_read_clock(struct loop *loop)
 	const usec_t expected =
 		loop->may_sleep_until > loop->real ? loop->may_sleep_until : loop->real;
 
-	if (real > expected + STOPPED_AFTER && loop->may_sleep_until != 0)
-		count_stop(loop->clock, expected, real);
-	if (real > expected + LATE_AFTER && loop->may_sleep_until != 0 &&
-		real > loop->caught_up + CATCH_UP_PAUSE)
-		loop->caught_up = real + CATCH_UP_TIME;
-	loop->real = real;
-	loop->may_sleep_until = 0; /* a turn may work for as long as it needs */
-	loop->now = real - loop->clock->stopped;
-	loop->now_known = true;
-	return loop->now;
+	if (real > expected + LATE_AFTER && loop->may_sleep_until != 0)
+		return set_late_now(loop, expected, real);
+	return set_now(loop, real);
 }
 
 void loop_stop(struct loop *loop)

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "net/stream_backlog.h"
 #include "net/tcp_options.h"
@@ -123,12 +125,17 @@ static void park(struct stream *stream)
 	watch_hang_up(stream);
 }
 
-static void unpark(struct stream *stream)
+static void unwatch_hang_up(struct stream *stream)
 {
-	stream->parked = false;
 	if (stream->watched)
 		loop_unwatch_hang_up(stream->loop, stream->fd, &stream->event);
 	stream->watched = false;
+}
+
+static void unpark(struct stream *stream)
+{
+	stream->parked = false;
+	unwatch_hang_up(stream);
 }
 
 void stream_set_handlers(struct stream *stream, const struct stream_handlers *handlers)
@@ -265,6 +272,15 @@ failed:
 	return false;
 }
 
+/* Remove the read event, or the watch for a hang-up. */
+static void remove_event(struct stream *stream)
+{
+	if (stream->parked)
+		unwatch_hang_up(stream);
+	else if (stream->fd >= 0)
+		event_del(&stream->event);
+}
+
 static void drop_backlog(struct stream *stream)
 {
 	struct backlog *backlog = stream->backlog;
@@ -278,17 +294,24 @@ static void drop_backlog(struct stream *stream)
 	stream->backlog = NULL;
 }
 
+/* Send a closing message if the kind has one, and remove all events. */
+static void remove_from_loop(struct stream *stream)
+{
+	if (stream->kind->shut_down && !stream->backlog)
+		stream->kind->shut_down(stream);
+	drop_backlog(stream);
+	remove_event(stream);
+	stream->parked = false;
+}
+
 void stream_close(struct stream *stream)
 {
 	if (!stream_is_open(stream))
 		return;
-	if (stream->kind->shut_down && !stream->backlog)
-		stream->kind->shut_down(stream);
-	drop_backlog(stream);
-	if (stream->parked)
-		unpark(stream);
-	else if (stream->fd >= 0)
-		event_del(&stream->event);
+	if (stream->loop)
+		remove_from_loop(stream);
+	else
+		buffer_free(&stream->unsent.bytes);
 	stream->kind->close(stream);
 	stream->kind = NULL;
 	stream->fd = -1;
@@ -322,6 +345,12 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
 	(void)fd;
 	(void)what;
 	stream_write_backlog(argument);
+}
+
+static void assign_writing(struct stream *stream)
+{
+	event_assign(&stream->backlog->event, stream->loop->base, stream->fd,
+		EV_WRITE | EV_PERSIST, on_writable, stream);
 }
 
 /*
@@ -364,8 +393,7 @@ static enum stream_sent keep(
 		buffer_init(&backlog->bytes);
 		stream->backlog = backlog;
 		if (stream->fd >= 0) {
-			event_assign(&backlog->event, stream->loop->base, stream->fd,
-				EV_WRITE | EV_PERSIST, on_writable, stream);
+			assign_writing(stream);
 			if (event_add(&backlog->event, NULL) != 0)
 				return STREAM_SENT_NOT;
 		}
@@ -443,6 +471,87 @@ void stream_open_detached(struct stream *stream, struct loop *loop, int fd,
 	stream_open(stream, loop, fd, handlers);
 	stream->paused = paused;
 	stream->parked = stream->frozen = true;
+}
+
+/* --- moving to another loop -------------------------------------------------------------- */
+
+/* Take the unsent bytes out of the backlog, whose memory belongs to the loop. */
+static struct stream_unsent take_unsent(struct stream *stream)
+{
+	struct backlog *backlog = stream->backlog;
+	struct stream_unsent unsent = {0};
+
+	if (!backlog)
+		return unsent;
+	unsent = (struct stream_unsent){.bytes = backlog->bytes, .sent = backlog->sent};
+	buffer_init(&backlog->bytes);
+	drop_backlog(stream);
+	return unsent;
+}
+
+void stream_leave(struct stream *stream)
+{
+	struct stream_unsent unsent;
+
+	/* The event of a connect that has not ended would be lost. */
+	CHECK(stream->fd < 0 || event_get_callback(&stream->event) != on_connected);
+	if (stream->kind->leave)
+		stream->kind->leave(stream);
+	remove_event(stream);
+	unsent = take_unsent(stream);
+	memset(&stream->event, 0, sizeof(stream->event));
+	stream->unsent = unsent;
+	stream->loop = NULL;
+}
+
+/* Put the unsent bytes, if any, into a backlog of this loop. */
+static bool give_unsent(struct stream *stream, struct loop *loop)
+{
+	struct backlog *backlog;
+
+	if (!stream->unsent.bytes.data)
+		return true;
+	backlog = slab_take(&loop->backlogs);
+	if (!backlog)
+		return false;
+	backlog->bytes = stream->unsent.bytes;
+	backlog->sent = stream->unsent.sent;
+	stream->backlog = backlog;
+	return true;
+}
+
+/* Add the events that the stream had when it left. */
+static bool add_events(struct stream *stream)
+{
+	if (stream->backlog && stream->fd >= 0 && event_add(&stream->backlog->event, NULL) != 0)
+		return false;
+	if (stream->parked) {
+		if (!stream->frozen && stream->fd >= 0)
+			watch_hang_up(stream);
+		return true;
+	}
+	if (!stream_watch(stream))
+		return false;
+	if (stream->unread)
+		stream_announce_unread(stream);
+	return true;
+}
+
+bool stream_join(
+	struct stream *stream, struct loop *loop, const struct stream_handlers *handlers)
+{
+	CHECK(!stream->loop);
+	if (!give_unsent(stream, loop))
+		return false;
+	stream->loop = loop;
+	stream->handlers = handlers;
+	assign_reading(stream);
+	if (stream->backlog)
+		assign_writing(stream);
+	if ((!stream->kind->join || stream->kind->join(stream)) && add_events(stream))
+		return true;
+	stream_leave(stream);
+	return false;
 }
 
 bool stream_owe(struct stream *stream, const void *data, size_t length)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <openssl/err.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,19 +56,27 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
 	return command == BIO_CTRL_FLUSH;
 }
 
-/* Returns the method, which is made once per process and never freed. */
+static BIO_METHOD *method; /* NULL: out of memory; see bio_method() */
+
+static void make_method(void)
+{
+	method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+	if (!method)
+		return;
+	BIO_meth_set_read(method, bio_read);
+	BIO_meth_set_write(method, bio_write);
+	BIO_meth_set_ctrl(method, bio_control);
+}
+
+/*
+ * Returns the method, which is made once per process, by the thread that needs it first, and
+ * never freed; NULL when memory was short then.
+ */
 static BIO_METHOD *bio_method(void)
 {
-	static BIO_METHOD *method;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!method) {
-		method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
-		if (method) {
-			BIO_meth_set_read(method, bio_read);
-			BIO_meth_set_write(method, bio_write);
-			BIO_meth_set_ctrl(method, bio_control);
-		}
-	}
+	pthread_once(&once, make_method);
 	return method;
 }
 
@@ -414,7 +423,7 @@ static void shut_down(struct stream *stream)
 
 static void close_tls(struct stream *stream)
 {
-	if (stream->tls->shaking_hands)
+	if (stream->tls->shaking_hands && stream->loop)
 		count_handshake(stream, false);
 	free_tls(stream->tls);
 	stream->tls = NULL;
@@ -423,8 +432,9 @@ static void close_tls(struct stream *stream)
 
 static struct tls *new_tls(struct stream *stream, struct tls_context *context)
 {
+	BIO_METHOD *of_ours = bio_method();
 	struct tls *tls = calloc(1, sizeof(*tls));
-	BIO *bio = bio_method() ? BIO_new(bio_method()) : NULL;
+	BIO *bio = of_ours ? BIO_new(of_ours) : NULL;
 
 	if (!tls || !bio)
 		goto failed;
@@ -446,12 +456,27 @@ failed:
 	return NULL;
 }
 
+static void leave(struct stream *stream)
+{
+	stream->tls->buffers = NULL;
+	stream->tls->in = NULL; /* it points into the buffers */
+	stream->tls->in_length = 0;
+}
+
+static bool join(struct stream *stream)
+{
+	stream->tls->buffers = tls_buffers_of(stream->loop);
+	return stream->tls->buffers != NULL;
+}
+
 static const struct stream_kind stream_tls = {
 	.receive = receive,
 	.send = stream_raw_send,
 	.close = close_tls,
 	.seal = seal,
 	.shut_down = shut_down,
+	.leave = leave,
+	.join = join,
 };
 
 bool tls_accept(struct stream *stream, struct tls_context *context)

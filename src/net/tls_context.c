@@ -382,13 +382,13 @@ long long tls_context_not_after(const struct tls_context *context)
 
 struct tls_context *tls_context_ref(struct tls_context *context)
 {
-	context->holders++;
+	reference_take(&context->holders);
 	return context;
 }
 
 void tls_context_unref(struct tls_context *context)
 {
-	if (!context || --context->holders > 0)
+	if (!context || !reference_drop(&context->holders))
 		return;
 	SSL_CTX_free(context->ssl);
 	free(context);

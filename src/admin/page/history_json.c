@@ -167,7 +167,7 @@ static void begin_anew(struct history_json *history)
 static bool write_more(void *context)
 {
 	struct history_json *history = context;
-	const struct handles *handles = &history->registry->process->handles;
+	struct handles *handles = &history->registry->process->handles;
 
 	if (is_outdated(history))
 		begin_anew(history);

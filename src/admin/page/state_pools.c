@@ -287,7 +287,7 @@ static void write_pool(const struct state_pools *pools, struct json *json,
 
 bool state_pools_write(struct state_pools *pools, struct json *json, bool details)
 {
-	const struct handles *handles = &pools->registry->process->handles;
+	struct handles *handles = &pools->registry->process->handles;
 
 	for (unsigned i = 0; i < POOLS_PER_TURN && pools->next < pools->chosen_count; i++) {
 		const struct pool *pool = handles_find(handles, pools->chosen[pools->next++]);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /* Handles find existing objects only, however often slots are reused. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -24,13 +26,14 @@ static int start(void **state)
 	(void)state;
 	for (unsigned i = 0; i < MANY; i++)
 		things[i].handle = 0;
+	handles_init(&handles);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	handles_clear(&handles);
+	handles_free(&handles);
 	return 0;
 }
 
@@ -110,6 +113,51 @@ static void test_a_cleared_table_finds_nothing(void **state)
 	assert_true(give(&things[0]) != old);
 }
 
+/* A thread whose objects come and go, while those of others do. */
+static void *use_things(void *argument)
+{
+	struct thing *own = argument;
+
+	for (unsigned round = 0; round < 2000; round++) {
+		struct thing *thing = &own[round % 50];
+		const uint64_t handle = handles_give(&handles, &thing->handle, thing);
+
+		if (handle == 0 || handles_find(&handles, handle) != thing)
+			return own;
+		handles_take_back(&handles, &thing->handle, thing);
+		if (handles_find(&handles, handle) != NULL)
+			return own;
+	}
+	return NULL;
+}
+
+static void test_threads_may_share_the_table(void **state)
+{
+	enum { THREADS = 4 };
+	pthread_t threads[THREADS];
+
+	(void)state;
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, use_things, &things[50 * i]), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		void *failed;
+
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	assert_int_equal(handles.vacancies, handles.count);
+}
+
+static void test_an_object_without_a_handle_does_not_wait_for_the_lock(void **state)
+{
+	(void)state;
+	alarm(60);
+	assert_int_equal(pthread_mutex_lock(&handles.lock), 0);
+	take_back(&things[0]);
+	assert_int_equal(pthread_mutex_unlock(&handles.lock), 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, start, end)
 
 int main(void)
@@ -119,6 +167,8 @@ int main(void)
 		TEST(test_a_handle_taken_back_finds_nothing_though_its_slot_is_reused),
 		TEST(test_slots_are_reused_so_that_the_table_does_not_grow),
 		TEST(test_a_cleared_table_finds_nothing),
+		TEST(test_threads_may_share_the_table),
+		TEST(test_an_object_without_a_handle_does_not_wait_for_the_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <event2/event_struct.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -437,6 +438,47 @@ static void test_loops_of_a_process_count_a_stop_once(void **state)
 	loop_free(&second);
 }
 
+enum { STOPS = 3000 };
+
+static pthread_barrier_t all_there;
+
+/* The thread of a loop that wakes a minute too late again and again, as the other one does. */
+static void *wake_late(void *argument)
+{
+	struct loop *own = argument;
+
+	for (int i = 0; i < STOPS; i++) {
+		loop_read_clock(own);
+		own->may_sleep_until = own->real + USEC_PER_SEC;
+		if (pthread_barrier_wait(&all_there) == PTHREAD_BARRIER_SERIAL_THREAD)
+			fake_now += 61 * USEC_PER_SEC;
+		pthread_barrier_wait(&all_there);
+		loop_read_clock(own);
+		pthread_barrier_wait(&all_there);
+	}
+	return NULL;
+}
+
+static void test_threads_of_a_process_count_a_stop_once(void **state)
+{
+	const usec_t before = fake_now;
+	struct loop second;
+	pthread_t thread;
+
+	(void)state;
+	assert_true(loop_init(&second, &loop_clock));
+	loop_clock.stopped = 0;
+	assert_int_equal(pthread_barrier_init(&all_there, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wake_late, &second), 0);
+	wake_late(&loop);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	pthread_barrier_destroy(&all_there);
+	assert_int_equal(loop_clock.stopped, STOPS * 60 * USEC_PER_SEC);
+	assert_int_equal(loop_now(&loop), before + STOPS * USEC_PER_SEC);
+	assert_int_equal(loop_now(&second), before + STOPS * USEC_PER_SEC);
+	loop_free(&second);
+}
+
 static void test_long_wait_without_deadlines_counts(void **state)
 {
 	usec_t before;
@@ -580,6 +622,8 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_loops_of_a_process_count_a_stop_once, set_up_faked, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_threads_of_a_process_count_a_stop_once, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_long_wait_without_deadlines_counts, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Two of our streams connected by a socket pair, with TLS. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -831,6 +832,80 @@ static void test_plain_text_from_clients_is_wiped_after_reading(void **state)
 	tls_context_unref(theirs);
 }
 
+enum { LOGINS = 20 };
+
+static const struct stream_handlers silent = {.secured = NULL};
+
+/* Each thread has a loop of its own, and the contexts and OpenSSL in common with the others. */
+static void *log_in_often(void *argument)
+{
+	struct tls_context *const *contexts = argument;
+	struct loop_clock own_clock = {0};
+	struct loop own_loop;
+	bool good = loop_init(&own_loop, &own_clock);
+
+	for (int i = 0; i < LOGINS && good; i++) {
+		struct stream here, there;
+		int pair[2];
+
+		good = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0;
+		stream_open(&here, &own_loop, pair[0], &silent);
+		stream_open(&there, &own_loop, pair[1], &silent);
+		good = good && tls_accept(&there, contexts[1]) &&
+			tls_connect(&here, contexts[0], "db", false);
+		for (int turns = 0; turns < 4 && good; turns++) {
+			stream_receive(&there, own_loop.receive, LOOP_RECEIVE_SIZE);
+			stream_receive(&here, own_loop.receive, LOOP_RECEIVE_SIZE);
+		}
+		good = good && !tls_is_shaking_hands(&here) && !tls_is_shaking_hands(&there);
+		stream_close(&here);
+		stream_close(&there);
+	}
+	loop_free(&own_loop);
+	return good ? NULL : argument;
+}
+
+static void test_threads_may_use_the_same_contexts_at_once(void **state)
+{
+	const struct tls_options client = client_side(), server = server_side();
+	struct tls_context *contexts[] = {make(&client), make(&server)};
+	pthread_t threads[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, log_in_often, contexts), 0);
+	for (int i = 0; i < 3; i++) {
+		void *failed;
+
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	tls_context_unref(contexts[0]);
+	tls_context_unref(contexts[1]);
+}
+
+static void *ref_and_unref(void *context)
+{
+	for (int i = 0; i < 300 * 1000; i++)
+		tls_context_unref(tls_context_ref(context));
+	return NULL;
+}
+
+static void test_references_of_several_threads_are_counted(void **state)
+{
+	const struct tls_options server = server_side();
+	struct tls_context *context = make(&server);
+	pthread_t threads[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ref_and_unref, context), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(context->holders, 1);
+	tls_context_unref(context);
+}
+
 static void test_key_of_another_certificate_is_a_mismatch(void **state)
 {
 	struct tls_options options = server_side();
@@ -849,6 +924,8 @@ static void test_key_of_another_certificate_is_a_mismatch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First: so that these threads make what is made once for all streams. */
+		TEST(test_threads_may_use_the_same_contexts_at_once),
 		TEST(test_bytes_arrive_unchanged),
 		TEST(test_pieces_arrive_in_order),
 		TEST(test_blocked_bytes_are_sent_later_in_order),
@@ -889,6 +966,7 @@ int main(void)
 		TEST(test_errors_in_options_are_reported),
 		TEST(test_key_of_another_certificate_is_a_mismatch),
 		TEST(test_plain_text_from_clients_is_wiped_after_reading),
+		TEST(test_references_of_several_threads_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

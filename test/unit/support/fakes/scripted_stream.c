@@ -122,6 +122,12 @@ void scripted_free(struct script *script)
 	free(script);
 }
 
+void scripted_moved(struct script *script, struct stream *stream)
+{
+	CHECK(script->stream);
+	script->stream = stream;
+}
+
 void scripted_connected(struct script *script, int error)
 {
 	CHECK(script->stream && script->connecting);

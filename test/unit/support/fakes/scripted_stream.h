@@ -36,6 +36,9 @@ void scripted_free(struct script *script);
 /* The script of an open scripted stream; NULL if the stream is of another kind. */
 struct script *scripted_of(const struct stream *stream);
 
+/* The stream of the script was moved to this address: see stream_leave(). */
+void scripted_moved(struct script *script, struct stream *stream);
+
 /* Calls the handler: the connect has ended with this errno, 0 for success. */
 void scripted_connected(struct script *script, int error);
 
