@@ -3,7 +3,6 @@
 #ifndef PGUSHER_CONFIG_SNAPSHOT_PARTS_H
 #define PGUSHER_CONFIG_SNAPSHOT_PARTS_H
 
-
 #include "base/references.h"
 #include "config/catalog.h"
 #include "config/snapshot.h"

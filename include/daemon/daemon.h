@@ -27,6 +27,7 @@
 
 struct handover;
 struct takeover;
+struct worker;
 
 /* The parts that lifecycle_start() has made, in this order, and lifecycle_end() has to free. */
 enum daemon_made {
@@ -41,6 +42,7 @@ struct daemon {
 	struct loop loop;
 	struct process process;
 	struct registry registry;
+	struct worker *others; /* owned: the workers besides this one; NULL: none */
 	struct listeners listeners;
 	struct signals signals;
 	struct janitor janitor;

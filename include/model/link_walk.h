@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Walks over all links of a registry, oldest first, over any number of turns. Meanwhile links
+ * Walks over all links of the process, those of each registry oldest first, over any number of turns,
+ * in which no other worker may run. Between them links
  * may be opened, closed and moved between lists: a link that is open all the time is visited
  * exactly once.
  */
@@ -11,7 +12,8 @@
 
 struct link_walk {
 	LIST_ENTRY(link_walk) entry; /* in registry.walks */
-	struct link *next; /* NULL: no more links */
+	struct registry *registry; /* whose links come now */
+	struct link *next; /* of these; NULL: no more */
 };
 
 /* Add a link that was opened to registry.links. */
@@ -21,7 +23,7 @@ void link_walk_enroll(struct registry *registry, struct link *link);
 void link_walk_strike(struct registry *registry, struct link *link);
 
 /* Begin a walk. It must be ended before its memory is freed. */
-void link_walk_begin(struct link_walk *walk, struct registry *registry);
+void link_walk_begin(struct link_walk *walk, struct process *process);
 void link_walk_end(struct link_walk *walk);
 
 /* Returns the next link; NULL after the last one. */

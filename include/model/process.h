@@ -19,6 +19,7 @@
 #include "model/limits.h"
 #include "model/shared/directory.h"
 #include "model/sources.h"
+#include "net/crew/crew.h"
 #include "net/loop.h"
 
 struct actions;
@@ -85,6 +86,9 @@ struct process {
 	/* One for each event loop, by the number of its worker: owned by the daemon. */
 	struct registry *registries[WORKERS_MOST];
 	unsigned workers; /* registries that were initialised */
+	struct crew crew; /* of their loops */
+	unsigned dealt; /* accepted connections that were dealt out to them */
+	unsigned workers_wanted; /* that there will be; 0: one */
 	struct snapshot *config; /* a reference */
 	const struct settings *settings; /* of config */
 	struct loop_clock clock; /* of all loops */
@@ -129,6 +133,31 @@ struct process {
 	const char *version; /* `PgBouncer 1.26.1 (pgusher X.Y.Z)`; see compat_version */
 };
 
+/*
+ * Walk the registries of all workers. Other registries than its own are used by the first worker
+ * only, while the others are stopped.
+ */
+#define EACH_REGISTRY(each, process)                                                           \
+	for (unsigned each##_number = 0; each##_number < (process)->workers &&                 \
+		((each) = (process)->registries[each##_number], true);                         \
+		each##_number++)
+
+/*
+ * Stop all other workers, so that the first one may use all registries, and let them go on. Calls
+ * nest; with one worker they do nothing. See net/crew.
+ */
+static inline void process_stop_others(struct process *process)
+{
+	if (process->workers > 1)
+		crew_still(&process->crew);
+}
+
+static inline void process_let_others_run(struct process *process)
+{
+	if (process->workers > 1)
+		crew_resume(&process->crew);
+}
+
 /* Returns the id of a new link. */
 static inline uint64_t process_next_id(struct process *process)
 {
@@ -154,6 +183,9 @@ static inline bool process_accepts_logins(const struct process *process)
  * set them.
  */
 void process_init(struct process *process, struct random *random, struct snapshot *config);
+
+/* Returns whether any client logs in. */
+bool process_has_logins(const struct process *process);
 
 /*
  * Handles are used, until they are given back as often: then all are invalid. Counted in

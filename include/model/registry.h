@@ -53,6 +53,7 @@ struct registry {
 	struct loop *loop;
 	struct parameter_table *parameters;
 	struct database_list databases; /* those at home here; all are in process.directory */
+	unsigned database_count; /* of these, without the console: the directory changes it */
 	struct user *users; /* uthash, by name */
 	struct keyed_hash name_hash; /* keyed, since clients choose the names */
 	/*
@@ -168,13 +169,13 @@ static inline bool pool_is_paused(const struct pool *pool)
 void registry_ask_host(struct registry *registry, struct host *host);
 
 /* Remove a pool without links from all lists and free it. Its user is freed if not needed. */
-void registry_drop_pool(struct registry *registry, struct pool *pool);
+void registry_drop_pool(struct pool *pool);
 
 /*
  * Remove a database from the registry, so that its name is unknown. It is freed now if no
  * client and no pool uses it, else (`gone`) with its last client: limits_give_client().
  */
-void registry_drop_database(struct registry *registry, struct database *database);
+void registry_drop_database(struct database *database);
 
 /* Sort databases, users and pools by the bytes of their names, as SHOW lists them. */
 void registry_sort(struct registry *registry);

@@ -62,6 +62,9 @@ bool sources_is_proxy(const struct registry *registry, const struct address *add
 void sources_take(struct client_link *client);
 void sources_give(struct client_link *client);
 
+/* Uncount a client of this address that has no link any more, if it is counted. */
+void sources_forget(struct process *process, const struct address *remote, bool is_counted);
+
 /* Replace the address of a client, and count the client there instead. */
 void sources_move(struct client_link *client, const struct address *address);
 

@@ -4,9 +4,8 @@
  * that run during a turn.
  *
  * A turn is one wait for events and the work that follows. The loop owns what a turn needs and
- * no link has to keep: receive buffer, random block, wheel of deadlines. There is no global
- * state besides a lock, so that one process may have several loops, each in a thread of its own.
- * Only that thread calls the functions of its loop.
+ * no link has to keep: receive buffer, random block, wheel of deadlines. A process may have
+ * several loops, each used by one thread (net/crew/crew).
  */
 #ifndef PGUSHER_NET_LOOP_H
 #define PGUSHER_NET_LOOP_H
@@ -21,6 +20,7 @@
 #include "base/histogram.h"
 #include "base/random.h"
 #include "base/slab.h"
+#include "net/crew/mailbox.h"
 #include "net/wheel.h"
 
 enum {
@@ -33,6 +33,7 @@ enum {
 	LOOP_RECEIVE_HEADROOM = 128 * 1024,
 };
 
+struct crew_member;
 struct loop_task;
 struct tls_buffers;
 
@@ -51,12 +52,12 @@ struct loop_queue {
 
 /*
  * What the loops of one process agree on: time in which the process was stopped (SIGSTOP, a
- * suspend of the machine) counts for none of them. The first loop that notices adds it. The
- * threads of the loops share this; a lock in net/loop protects what is written.
+ * suspend of the machine) counts for none of them. The first loop that notices adds it.
  */
 struct loop_clock {
 	_Atomic usec_t stopped; /* sum of these times; subtracted from loop.now */
-	usec_t counted_until; /* the monotonic clock at the end of the last of them; 0: none */
+	/* The monotonic clock at the end of the last of them; 0: none. Under a lock of loop.c. */
+	usec_t counted_until;
 };
 
 struct loop {
@@ -76,13 +77,18 @@ struct loop {
 	struct histogram lag; /* lengths of turns, and delays of the timer */
 	/* Durations of TLS handshakes: [enum tls_side][failed 0, successful 1]. */
 	struct histogram handshakes[2][2];
+	/*
+	 * Written by other threads, so it stands between members that a turn rarely uses: what it
+	 * uses keeps its cache lines.
+	 */
+	struct mailbox mailbox;
+	struct random random;
 	int hang_ups; /* a second epoll descriptor: see loop_watch_hang_up() */
 	struct event *hang_up;
 	uint8_t *receive; /* LOOP_RECEIVE_HEADROOM + LOOP_RECEIVE_SIZE bytes */
 	/* The most bytes that a stream receives at once; 0: as many as its caller wants. */
 	size_t receive_limit;
 	struct wheel wheel;
-	struct random random;
 	struct slab backlogs; /* unsent bytes of streams: see net/stream */
 	struct tls_buffers *tls_buffers; /* NULL until the first TLS connection */
 	/* The queues of a turn, in this order. */
@@ -90,6 +96,8 @@ struct loop {
 	struct loop_queue work; /* after the deadlines: work that follows from the events */
 	struct loop_queue ending; /* at the end of the turn: deferred frees */
 	struct loop_queue late; /* after one more poll: console commands */
+	struct loop_task mail; /* delivers what is in the mailbox; of net/crew */
+	struct crew_member *member; /* of net/crew/crew_mail; NULL: the loop is alone */
 	void *owner; /* set and used by the floors above */
 };
 
@@ -131,7 +139,8 @@ usec_t loop_read_clock(struct loop *loop);
 /*
  * Returns the monotonic time of this turn in microseconds. The clock is read once a turn, at
  * the first call. Time in which the whole process was stopped does not count, so that no
- * timeout expires because of it.
+ * timeout expires because of it. It never goes back: if another loop has counted a stop after
+ * this one had read the clock, time stands still here until it has caught up.
  */
 static inline usec_t loop_now(struct loop *loop)
 {

@@ -47,28 +47,39 @@ void apply_receive_limit(struct daemon *daemon)
 {
 	const int buffer = daemon->registry.process->settings->tcp_socket_buffer;
 	const int limit = buffer < LEAST_RECEIVE ? LEAST_RECEIVE : buffer;
+	const struct registry *each;
 
-	daemon->loop.receive_limit =
-		buffer > 0 && limit < LOOP_RECEIVE_SIZE ? (size_t)limit : 0;
+	EACH_REGISTRY (each, &daemon->process)
+		each->loop->receive_limit =
+			buffer > 0 && limit < LOOP_RECEIVE_SIZE ? (size_t)limit : 0;
+}
+
+static void apply_to_worker(struct registry *registry)
+{
+	const struct settings *settings = registry->process->settings;
+
+	resolver_set_lives(
+		registry->resolver, settings->dns_max_ttl, settings->dns_nxdomain_ttl);
+	resolver_set_zone_period(registry->resolver, settings->dns_zone_check_period);
+	if (!watching_follow(registry))
+		log_write(LEVEL_ERROR, "no memory for the log of slow queries");
 }
 
 void apply_settings(struct daemon *daemon, const struct settings *old)
 {
 	const struct settings *settings = daemon->registry.process->settings;
 	const struct tcp_options tcp = tcp_settings_options(settings);
+	struct registry *each;
 
 	if (settings->tcp_defer_accept != old->tcp_defer_accept)
 		listeners_set_defer_accept(&daemon->listeners, settings->tcp_defer_accept);
 	if (settings_group_differs(settings, old, SETTING_GROUP_TCP))
 		listeners_set_tcp_options(&daemon->listeners, &tcp);
 	apply_receive_limit(daemon);
-	resolver_set_lives(
-		daemon->registry.resolver, settings->dns_max_ttl, settings->dns_nxdomain_ttl);
-	resolver_set_zone_period(daemon->registry.resolver, settings->dns_zone_check_period);
+	EACH_REGISTRY (each, &daemon->process)
+		apply_to_worker(each);
 	if (!sources_follow(&daemon->process))
 		log_write(LEVEL_ERROR, "no memory for per_address_exempt or proxy_networks");
-	if (!watching_follow(&daemon->registry))
-		log_write(LEVEL_ERROR, "no memory for the log of slow queries");
 	apply_metrics(daemon);
 	file_watch_turn(&daemon->file_watch, settings->watch_config);
 }

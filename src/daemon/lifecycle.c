@@ -14,33 +14,16 @@
 #include "daemon/takeover/handover.h"
 #include "daemon/takeover/takeover.h"
 #include "daemon/version.h"
+#include "daemon/workers.h"
 #include "net/address.h"
 #include "net/tls_context.h"
-#include "session/auth/external_auth.h"
-#include "session/link/derivation.h"
 #include "session/link/tls_setup.h"
 #include "session/login/client_accept.h"
 #include "session/pool/peer_discovery.h"
 #include "session/rules/life.h"
 #include "session/rules/watching.h"
-#include "session/server/failover.h"
 #include "session/work/control.h"
 #include "session/work/suspend.h"
-
-enum {
-	/* A derivation takes milliseconds of CPU time; the loop needs a CPU too. */
-	DERIVATION_THREADS = 2,
-	/*
-	 * Logins wait for their derivation: after a restart a quarter of this number may arrive
-	 * at once from one address, or of one user.
-	 */
-	DERIVATIONS_MOST = 65536,
-	/* Nearly always a look-up reads a file; a directory service may block one thread. */
-	SYSTEM_USER_THREADS = 2,
-	SYSTEM_USERS_MOST = 16384,
-	/* Names come from the configuration, so clients cannot fill the cache. */
-	RESOLVER_NAMES = 4096,
-};
 
 /* A watchdog whose time is unknown gets messages twice in this time. */
 #define WATCHDOG_DEFAULT (10 * USEC_PER_SEC)
@@ -66,41 +49,20 @@ static bool make_registry(struct daemon *daemon, struct snapshot *config)
 {
 	struct registry *registry = &daemon->registry;
 	struct process *process = &daemon->process;
+	const struct settings *settings = snapshot_settings(config);
 
 	process->watchdog = systemd_watchdog();
-	process->version = version_text(snapshot_settings(config)->compat_version);
+	process->version = version_text(settings->compat_version);
 	process_init(process, &daemon->loop.random, config);
+	if (!workers_make_loops(daemon, (unsigned)settings->workers))
+		return false;
 	life_attach(registry);
 	console_actions_connect(daemon);
 	if (!registry_init(registry, process, &daemon->loop))
 		return refuse("no memory for the configuration");
 	daemon->made = DAEMON_MADE_REGISTRY;
-	if (!watching_follow(registry))
-		return refuse("no memory for the log of slow queries");
-	if (!derivations_start(registry, DERIVATION_THREADS, DERIVATIONS_MOST))
-		return refuse("cannot make a helper for key derivations");
-	registry->system_users =
-		helper_new(&daemon->loop, SYSTEM_USER_THREADS, SYSTEM_USERS_MOST);
-	return registry->system_users ? true : refuse("cannot make a helper for system users");
-}
-
-static bool make_resolver(struct daemon *daemon)
-{
-	const struct settings *settings = daemon->registry.process->settings;
-	const struct resolver_options options = {
-		.resolv_conf = settings->resolv_conf,
-		.found_life = settings->dns_max_ttl,
-		.failed_life = settings->dns_nxdomain_ttl,
-		.zone_period = settings->dns_zone_check_period,
-		.names_max = RESOLVER_NAMES,
-	};
-	char why[256];
-
-	daemon->registry.resolver = resolver_new(&daemon->loop, &options, why, sizeof(why));
-	if (!daemon->registry.resolver)
-		return refuse(why);
-	resolver_on_move(daemon->registry.resolver, failover_host_moved, &daemon->registry);
-	return peer_discovery_follow(&daemon->registry) ? true : refuse("no memory for peers");
+	return workers_make_parts(registry) && workers_make_registries(daemon) &&
+		(peer_discovery_follow(registry) || refuse("no memory for peers"));
 }
 
 /*
@@ -218,11 +180,8 @@ static bool may_reload(const struct daemon *daemon)
 		!process->still && !daemon->handed_over;
 }
 
-static void on_files_changed(struct file_watch *watch, const char *path, size_t others)
+static void reload_changed(struct daemon *daemon, const char *path, size_t others)
 {
-	struct daemon *daemon =
-		(struct daemon *)((char *)watch - offsetof(struct daemon, file_watch));
-
 	if (!may_reload(daemon))
 		return;
 	if (others > 0)
@@ -233,6 +192,16 @@ static void on_files_changed(struct file_watch *watch, const char *path, size_t 
 	systemd_reloading();
 	reload_run(daemon, NULL, 0);
 	systemd_ready();
+}
+
+static void on_files_changed(struct file_watch *watch, const char *path, size_t others)
+{
+	struct daemon *daemon =
+		(struct daemon *)((char *)watch - offsetof(struct daemon, file_watch));
+
+	process_stop_others(&daemon->process);
+	reload_changed(daemon, path, others);
+	process_let_others_run(&daemon->process);
 }
 
 static void watch_files(struct daemon *daemon)
@@ -302,7 +271,7 @@ bool lifecycle_start(
 		snapshot_unref(config);
 		return false;
 	}
-	if (!make_registry(daemon, config) || !make_resolver(daemon))
+	if (!make_registry(daemon, config))
 		return false;
 	apply_receive_limit(daemon);
 	tls_setup_note_files(daemon->registry.process->settings, &daemon->file_watch.files);
@@ -331,7 +300,10 @@ bool lifecycle_run(struct daemon *daemon)
 		event_base_get_method(daemon->loop.base), version_of_adns(), version_of_tls());
 	systemd_ready();
 	service_reload_succeeded();
-	loop_run(&daemon->loop);
+	if (workers_start(daemon))
+		crew_run(&daemon->process.crew);
+	else
+		daemon->failed = true;
 	return !daemon->failed;
 }
 
@@ -350,29 +322,32 @@ static bool shares_links(const struct daemon *daemon)
 static void end_registry(struct daemon *daemon)
 {
 	struct registry *registry = &daemon->registry;
+	const struct process *process = &daemon->process;
+	struct registry *each;
 
 	control_close_all(
 		registry, shares_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
 	suspend_end(registry);
-	watching_end(registry);
-	/* All logins have ended. Threads that are busy are left behind, not waited for. */
-	daemon->threads_remain = derivations_end(registry) +
-			helper_leave(registry->system_users) +
-			external_auth_queue_free(registry->ldap) +
-			external_auth_queue_free(registry->pam) >
-		0;
 	peer_discovery_end(registry);
-	resolver_free(registry->resolver);
+	EACH_REGISTRY (each, process) {
+		watching_end(each);
+		/* All logins have ended. Threads that are busy are left behind, not waited for. */
+		if (workers_end_parts(each) > 0)
+			daemon->threads_remain = true;
+	}
 	tls_context_unref(registry->process->client_tls);
 	tls_context_unref(registry->process->server_tls);
 	tls_context_unref(registry->process->metrics_tls);
-	loop_end_turn(&daemon->loop);
+	EACH_REGISTRY (each, process)
+		loop_end_turn(each->loop);
+	workers_free_registries(daemon);
 	registry_free(registry);
 	process_free(&daemon->process);
 }
 
 void lifecycle_end(struct daemon *daemon)
 {
+	workers_stop(daemon);
 	handover_end(daemon);
 	file_watch_end(&daemon->file_watch);
 	if (daemon->made >= DAEMON_MADE_LISTENERS) {
@@ -387,6 +362,7 @@ void lifecycle_end(struct daemon *daemon)
 	}
 	if (daemon->made >= DAEMON_MADE_LOOP) {
 		signals_end(daemon);
+		workers_free_loops(daemon);
 		loop_free(&daemon->loop);
 	}
 	takeover_free(daemon->takeover);

@@ -42,7 +42,7 @@ static void drop_pool_left_behind(struct pool *pool)
 	log_write(LEVEL_LOG,
 		"cleaning up pool for user %s on db %s because: the database has another user now",
 		pool->user->name, pool->database->name);
-	registry_drop_pool(pool->registry, pool);
+	registry_drop_pool(pool);
 }
 
 void pool_upkeep_drop_idle(struct pool *pool, usec_t now)
@@ -66,7 +66,7 @@ void pool_upkeep_drop_idle(struct pool *pool, usec_t now)
 	log_write(LEVEL_LOG,
 		"cleaning up idle pool for user %s on db %s because: pool idle timeout (age= %llds)",
 		pool->user->name, pool->database->name, (long long)(age / USEC_PER_SEC));
-	registry_drop_pool(pool->registry, pool);
+	registry_drop_pool(pool);
 }
 
 static bool is_unused_database(const struct database *database)
@@ -130,6 +130,6 @@ void pool_upkeep_drop_databases(struct registry *registry, usec_t now)
 			"auto-database",
 			database->name);
 		control_kill(registry, database, false);
-		registry_drop_database(registry, database);
+		registry_drop_database(database);
 	}
 }

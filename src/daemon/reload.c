@@ -21,11 +21,11 @@
 /* --- databases ---------------------------------------------------------------------------- */
 
 /* Clients that log in are not in a pool yet, but may have a database already. */
-static void close_logins(struct registry *registry, const struct database *database)
+static void close_logins(const struct database *database)
 {
 	struct link *link, *next;
 
-	TAILQ_FOREACH_SAFE (link, &registry->logins, place, next) {
+	TAILQ_FOREACH_SAFE (link, &database->registry->logins, place, next) {
 		if (client_of(link)->database == database)
 			client_close_for(client_of(link), REASON_DATABASE_REMOVED);
 	}
@@ -36,9 +36,9 @@ static void drop_database(struct registry *registry, struct database *database)
 	log_write(LEVEL_WARNING,
 		"dropping database '%s' as it does not exist anymore or inactive auto-database",
 		database->name);
-	close_logins(registry, database);
+	close_logins(database);
 	control_kill(registry, database, false);
-	registry_drop_database(registry, database);
+	registry_drop_database(database);
 }
 
 /*
@@ -104,12 +104,15 @@ static void update_database(struct registry *registry, struct database *database
 /* Time limits may be shorter now, and pools larger. */
 static void refresh_pools(struct registry *registry)
 {
+	const struct registry *each;
 	struct pool_walk walk;
 	struct link *link;
 	struct pool *pool;
 
-	TAILQ_FOREACH (link, &registry->logins, place)
-		client_limits_start(client_of(link));
+	EACH_REGISTRY (each, registry->process) {
+		TAILQ_FOREACH (link, &each->logins, place)
+			client_limits_start(client_of(link));
+	}
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		pool_reconfigure(pool);
 		walk = pool_walk_clients(pool);
@@ -125,16 +128,20 @@ static void apply_config(struct daemon *daemon, struct snapshot *config)
 	struct registry *registry = &daemon->registry;
 	struct snapshot *old = registry->process->config;
 	struct database *database, *next;
+	struct registry *each;
 	bool complete;
 
 	registry->process->config = config;
 	registry->process->settings = snapshot_settings(config);
 	HASH_ITER (by_name, registry->process->directory.databases, database, next)
 		update_database(registry, database);
-	host_items_prune(registry);
-	host_role_reconfigured(registry);
+	EACH_REGISTRY (each, registry->process) {
+		host_items_prune(each);
+		host_role_reconfigured(each);
+	}
 	complete = registry_apply_databases(registry);
-	complete = registry_apply_users(registry) && complete;
+	EACH_REGISTRY (each, registry->process)
+		complete = registry_apply_users(each) && complete;
 	refresh_pools(registry);
 	if (!peer_discovery_follow(registry))
 		log_write(LEVEL_ERROR, "no memory for peers");
@@ -172,6 +179,7 @@ static bool load_files(struct daemon *daemon, struct reload_report *report)
 	struct registry *registry = &daemon->registry;
 	struct file_list files = {0};
 	struct problems problems = {.files = &files};
+	const struct registry *each;
 	struct snapshot *config;
 	char why[512];
 
@@ -195,7 +203,8 @@ static bool load_files(struct daemon *daemon, struct reload_report *report)
 	reload_report_read(report, registry, config, &files);
 	apply_config(daemon, config);
 	watch_files(daemon, &files);
-	resolver_renew(registry->resolver);
+	EACH_REGISTRY (each, registry->process)
+		resolver_renew(each->resolver);
 	apply_log(registry->process->settings, daemon->options);
 	reload_report_end(report, registry);
 	if (tls_setup_apply(registry))

@@ -103,13 +103,17 @@ _Static_assert((int)ROWS <= (int)SIGNALS_MOST, "each signal has an event");
 
 static void on_signal(evutil_socket_t number, short what, void *argument)
 {
+	struct daemon *daemon = argument;
+
 	(void)what;
+	process_stop_others(&daemon->process);
 	/* Until its commit a handover can be given up: signals then act on all connections. */
-	handover_give_up(argument);
+	handover_give_up(daemon);
 	for (size_t i = 0; i < ROWS; i++) {
 		if (rows[i].number == number)
-			rows[i].act(argument);
+			rows[i].act(daemon);
 	}
+	process_let_others_run(&daemon->process);
 }
 
 bool signals_start(struct daemon *daemon)

@@ -94,6 +94,6 @@ void limits_give_client(struct client_link *client)
 		client->counted_in_database = false;
 		client->database->clients--;
 		if (client->database->gone && client->database->clients == 0)
-			registry_drop_database(link_registry(&client->link), client->database);
+			registry_drop_database(client->database);
 	}
 }

@@ -216,15 +216,14 @@ bool held_is_crowded(const struct registry *registry)
 {
 	const struct process *process = registry->process;
 	const uint64_t most = (uint64_t)process->settings->max_prepared_memory;
+	const struct registry *each;
 	uint64_t sum = 0;
 
 	if (most == 0)
 		return false;
-	for (unsigned i = 0; i < process->workers; i++) {
-		const struct registry *each = process->registries[i];
-
+	/* Other workers may change these counts meanwhile. */
+	EACH_REGISTRY (each, process)
 		sum += SHARED_GET(each->held_bytes) + SHARED_GET(each->statements.bytes);
-	}
 	return sum > most;
 }
 

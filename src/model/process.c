@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/registry.h"
+
 void process_init(struct process *process, struct random *random, struct snapshot *config)
 {
 	cap_init(&process->limits.servers, CAP_PROCESS);
@@ -13,6 +15,17 @@ void process_init(struct process *process, struct random *random, struct snapsho
 	TAILQ_INIT(&process->peers);
 	TAILQ_INIT(&process->own_connections.logins);
 	random_fill(random, process->mock_salt, sizeof(process->mock_salt));
+}
+
+bool process_has_logins(const struct process *process)
+{
+	const struct registry *each;
+
+	EACH_REGISTRY (each, process) {
+		if (!TAILQ_EMPTY(&each->logins))
+			return true;
+	}
+	return false;
 }
 
 void process_use_handles(struct process *process)

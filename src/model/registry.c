@@ -35,7 +35,7 @@ static unsigned hash_name(struct registry *registry, const char *name)
 
 static struct database *look_up_database(struct registry *registry, const char *name)
 {
-	struct database *found = directory_find(&registry->process->directory, name);
+	struct database *found = directory_find(registry, name);
 
 	if (found && found->registry == registry)
 		registry->recent_database = found;
@@ -52,7 +52,8 @@ struct database *registry_find_database(const struct registry *registry, const c
 		: look_up_database((struct registry *)registry, name);
 }
 
-static struct database *add_database(struct registry *registry, const char *name)
+static struct database *add_database(
+	struct registry *registry, const char *name, bool is_console)
 {
 	struct directory *directory = &registry->process->directory;
 	const size_t length = strlen(name);
@@ -62,6 +63,7 @@ static struct database *add_database(struct registry *registry, const char *name
 		return NULL;
 	memcpy(database->name, name, length + 1);
 	database->registry = registry;
+	database->console = is_console;
 	TAILQ_INIT(&database->pools);
 	database->functions.version = directory_next_functions(directory);
 	cap_init(&database->cap, CAP_DATABASE);
@@ -97,7 +99,7 @@ static struct database *add_automatic(struct registry *registry, const char *nam
 		snapshot_template(registry->process->config), name);
 	if (!config)
 		return NULL;
-	database = add_database(registry, name);
+	database = add_database(registry, name, false);
 	if (!database) {
 		database_config_free(config);
 		return NULL;
@@ -136,8 +138,10 @@ static void free_database(struct database *database)
 	free(database);
 }
 
-void registry_drop_database(struct registry *registry, struct database *database)
+void registry_drop_database(struct database *database)
 {
+	struct registry *registry = database->registry;
+
 	if (!database->gone) {
 		directory_remove(&registry->process->directory, database);
 		TAILQ_REMOVE(&registry->databases, database, in_registry);
@@ -159,8 +163,10 @@ bool registry_apply_databases(struct registry *registry)
 		struct database *database = registry_find_database(registry, config->name);
 
 		if (!database)
-			database = add_database(registry, config->name);
-		if (!database || (config->user && !open_forced_user(registry, config->user)))
+			database = add_database(
+				directory_choose_home(registry->process), config->name, false);
+		if (!database ||
+			(config->user && !open_forced_user(database->registry, config->user)))
 			return false;
 		if (database->own_config)
 			database_config_free(database->own_config);
@@ -173,12 +179,62 @@ bool registry_apply_databases(struct registry *registry)
 
 /* --- users -------------------------------------------------------------------------------- */
 
+static struct user *add_user(struct registry *registry, const char *name)
+{
+	const size_t length = strlen(name);
+	struct user *user = calloc(1, sizeof(*user) + length + 1);
+
+	if (!user)
+		return NULL;
+	memcpy(user->name, name, length + 1);
+	TAILQ_INIT(&user->pools);
+	cap_init(&user->cap, CAP_USER);
+	HASH_ADD_KEYPTR_BYHASHVALUE(
+		by_name, registry->users, user->name, length, hash_name(registry, name), user);
+	if (!user->by_name.tbl) {
+		free(user);
+		return NULL;
+	}
+	registry->users_sorted = false;
+	return user;
+}
+
+static void configure_user(const struct registry *registry, struct user *user)
+{
+	const struct snapshot *config = registry->process->config;
+	const struct userlist *list = snapshot_userlist(config);
+
+	user->config = snapshot_find_user(config, user->name);
+	user_set_secret(user, list ? userlist_find(list, user->name) : NULL);
+}
+
+/*
+ * The first registry has all users of the configuration, since SHOW USERS lists them; the others
+ * make them when a client or a pool needs them. Returns NULL if there is none of this name, or when
+ * out of memory.
+ */
+static struct user *make_configured(struct registry *registry, const char *name)
+{
+	const struct snapshot *config = registry->process->config;
+	const struct userlist *list = snapshot_userlist(config);
+	struct user *user;
+
+	if (!snapshot_find_user(config, name) && !(list && userlist_find(list, name)))
+		return NULL;
+	user = add_user(registry, name);
+	if (user)
+		configure_user(registry, user);
+	return user;
+}
+
 static struct user *look_up_user(struct registry *registry, const char *name)
 {
 	struct user *found = NULL;
 	const unsigned hash = hash_name(registry, name);
 
 	HASH_FIND_BYHASHVALUE(by_name, registry->users, name, strlen(name), hash, found);
+	if (!found && registry->number > 0)
+		found = make_configured(registry, name);
 	if (found)
 		registry->recent_user = found;
 	return found;
@@ -196,24 +252,8 @@ struct user *registry_find_user(const struct registry *registry, const char *nam
 struct user *registry_open_user(struct registry *registry, const char *name)
 {
 	struct user *user = registry_find_user(registry, name);
-	const size_t length = strlen(name);
 
-	if (user)
-		return user;
-	user = calloc(1, sizeof(*user) + length + 1);
-	if (!user)
-		return NULL;
-	memcpy(user->name, name, length + 1);
-	TAILQ_INIT(&user->pools);
-	cap_init(&user->cap, CAP_USER);
-	HASH_ADD_KEYPTR_BYHASHVALUE(
-		by_name, registry->users, user->name, length, hash_name(registry, name), user);
-	if (!user->by_name.tbl) {
-		free(user);
-		return NULL;
-	}
-	registry->users_sorted = false;
-	return user;
+	return user ? user : add_user(registry, name);
 }
 
 void registry_let_go_user(struct registry *registry, struct user *user)
@@ -242,10 +282,10 @@ bool registry_apply_users(struct registry *registry)
 	const char *name, *secret;
 	struct user *user, *next;
 
-	HASH_ITER (by_name, registry->users, user, next) {
-		user->config = snapshot_find_user(registry->process->config, user->name);
-		user_set_secret(user, list ? userlist_find(list, user->name) : NULL);
-	}
+	HASH_ITER (by_name, registry->users, user, next)
+		configure_user(registry, user);
+	if (registry->number > 0)
+		return true;
 	for (size_t i = 0; list && userlist_entry(list, i, &name, &secret); i++) {
 		user = registry_open_user(registry, name);
 		if (!user)
@@ -302,8 +342,9 @@ struct pool *registry_open_pool(struct registry *registry, struct database *data
 	return pool;
 }
 
-void registry_drop_pool(struct registry *registry, struct pool *pool)
+void registry_drop_pool(struct pool *pool)
 {
+	struct registry *registry = pool->registry;
 	struct user *user = pool->user;
 
 	/* A client that logs in has no pool yet, except while it looks something up there. */
@@ -349,13 +390,12 @@ unsigned registry_count_pools(const struct registry *registry)
 
 static bool make_console(struct registry *registry)
 {
-	struct database *database = add_database(registry, console_config.name);
+	struct database *database = add_database(registry, console_config.name, true);
 	struct user *user = registry_open_user(registry, console_config.user);
 
 	if (!database || !user)
 		return false;
 	database->config = &console_config;
-	database->console = true;
 	registry->console_pool = registry_open_pool(registry, database, user, TARGET_INHERIT);
 	return registry->console_pool != NULL;
 }
@@ -395,9 +435,15 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 	registry->statements.handles = &registry->process->handles;
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
 	registry->counters.last_reload = clock_wall();
-	return keyed_hash_init(&registry->name_hash, key) &&
-		(number > 0 || init_shared(process, &loop->random)) && registry->parameters &&
-		(number > 0 || make_console(registry)) && registry_apply_databases(registry) &&
+	if (!keyed_hash_init(&registry->name_hash, key) || !registry->parameters)
+		return false;
+	if (number > 0)
+		registry->console_pool = process->registries[0]->console_pool;
+	else if (!init_shared(process, &loop->random) || !make_console(registry))
+		return false;
+	/* The databases find their homes when all registries are made. */
+	return (process->workers < process->workers_wanted ||
+		       registry_apply_databases(process->registries[0])) &&
 		registry_apply_users(registry);
 }
 
@@ -414,7 +460,7 @@ void registry_free(struct registry *registry)
 	if (registry->number == 0)
 		history_stop(registry);
 	while ((pool = TAILQ_FIRST(&registry->pools)) != NULL)
-		registry_drop_pool(registry, pool);
+		registry_drop_pool(pool);
 	while ((database = TAILQ_FIRST(&registry->databases)) != NULL) {
 		TAILQ_REMOVE(&registry->databases, database, in_registry);
 		directory_remove(&registry->process->directory, database);

@@ -117,13 +117,19 @@ void sources_take(struct client_link *client)
 
 void sources_give(struct client_link *client)
 {
-	struct sources *sources = &link_registry(&client->link)->process->sources;
-	const struct address address = address_source(&client->link.remote);
+	sources_forget(link_registry(&client->link)->process, &client->link.remote,
+		client->counted_by_address);
+	client->counted_by_address = false;
+}
+
+void sources_forget(struct process *process, const struct address *remote, bool is_counted)
+{
+	struct sources *sources = &process->sources;
+	const struct address address = address_source(remote);
 	struct source *source;
 
-	if (!client->counted_by_address)
+	if (!is_counted)
 		return;
-	client->counted_by_address = false;
 	lock_take(&sources->lock);
 	source = find(sources, &address);
 	source->clients--;
@@ -275,13 +281,14 @@ static void count_again(const struct registry *registry)
 bool sources_follow(struct process *process)
 {
 	const struct settings *settings = process->settings;
+	const struct registry *each;
 	const bool exempt =
 		network_list_read(&process->sources.exempt, settings->per_address_exempt);
 	const bool proxies =
 		network_list_read(&process->sources.proxies, settings->proxy_networks);
 
-	for (unsigned i = 0; i < process->workers; i++)
-		count_again(process->registries[i]);
+	EACH_REGISTRY (each, process)
+		count_again(each);
 	if (settings->auth_failure_delay == 0)
 		forget_all(&process->sources);
 	return exempt && proxies;

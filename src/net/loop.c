@@ -143,21 +143,28 @@ void loop_free(struct loop *loop)
 }
 
 /*
- * Each part of a stop counts once: another loop may have noticed it before, or be just noticing
- * it in its own thread.
+ * Each part of a stop counts once: another loop may have noticed it before. The lock makes this
+ * thread wait until the other one has added it, so that no loop reads a time that leaps.
  */
 static void count_stop(struct loop_clock *clock, usec_t begin, usec_t end)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-	(void)pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&lock);
 	if (begin < clock->counted_until)
 		begin = clock->counted_until;
 	if (begin < end) {
-		clock->stopped += end - begin;
+		/* Relaxed: `stopped` orders nothing else; the lock orders the two of them. */
+		atomic_fetch_add_explicit(&clock->stopped, end - begin, memory_order_relaxed);
 		clock->counted_until = end;
 	}
-	(void)pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static usec_t time_stopped(const struct loop *loop)
+{
+	/* Relaxed: a loop that does not notice a stop may learn of it a little later. */
+	return atomic_load_explicit(&loop->clock->stopped, memory_order_relaxed);
 }
 
 static bool is_catching_up(const struct loop *loop)
@@ -165,38 +172,34 @@ static bool is_catching_up(const struct loop *loop)
 	return loop->real < loop->caught_up;
 }
 
-static usec_t set_now(struct loop *loop, usec_t real)
-{
-	loop->real = real;
-	loop->may_sleep_until = 0; /* a turn may work for as long as it needs */
-	loop->now = real - atomic_load_explicit(&loop->clock->stopped, memory_order_relaxed);
-	loop->now_known = true;
-	return loop->now;
-}
-
 /*
- * A wait that was to end at `expected` has ended late. A function of its own, so that other
- * turns save no registers for it.
+ * The wait was to end at this time, and has ended at least LATE_AFTER later. Rare, and kept
+ * apart: loop_read_clock() would save registers for it in every turn.
  */
-__attribute__((noinline)) static usec_t set_late_now(
-	struct loop *loop, usec_t expected, usec_t real)
+static __attribute__((noinline)) void note_late(struct loop *loop, usec_t expected)
 {
-	if (real > expected + STOPPED_AFTER)
-		count_stop(loop->clock, expected, real);
-	if (real > loop->caught_up + CATCH_UP_PAUSE)
-		loop->caught_up = real + CATCH_UP_TIME;
-	return set_now(loop, real);
+	if (loop->real > expected + STOPPED_AFTER)
+		count_stop(loop->clock, expected, loop->real);
+	if (loop->real > loop->caught_up + CATCH_UP_PAUSE)
+		loop->caught_up = loop->real + CATCH_UP_TIME;
 }
 
 usec_t loop_read_clock(struct loop *loop)
 {
 	const usec_t real = clock_monotonic();
-	const usec_t expected =
-		loop->may_sleep_until > loop->real ? loop->may_sleep_until : loop->real;
+	const usec_t until = loop->may_sleep_until;
+	const usec_t expected = until > loop->real ? until : loop->real;
+	usec_t now;
 
-	if (real > expected + LATE_AFTER && loop->may_sleep_until != 0)
-		return set_late_now(loop, expected, real);
-	return set_now(loop, real);
+	loop->real = real;
+	loop->may_sleep_until = 0; /* a turn may work for as long as it needs */
+	if (real > expected + LATE_AFTER && until != 0)
+		note_late(loop, expected);
+	now = loop->real - time_stopped(loop);
+	/* It is less if another loop has counted a stop since. */
+	loop->now = now > loop->now ? now : loop->now;
+	loop->now_known = true;
+	return loop->now;
 }
 
 void loop_stop(struct loop *loop)
@@ -308,10 +311,12 @@ static usec_t next_due(struct loop *loop)
 static void arm_timer(struct loop *loop)
 {
 	const usec_t due = next_due(loop);
-	const usec_t left = due - loop_now(loop);
+	/* On the monotonic clock, since loop_now() may stand still. */
+	const usec_t wake = due + time_stopped(loop);
+	const usec_t left = wake - loop->real;
 	struct itimerspec wait = {0};
 
-	loop->may_sleep_until = due ? loop->real + (left > 0 ? left : 0) : 0;
+	loop->may_sleep_until = due == 0 ? 0 : wake > loop->real ? wake : loop->real;
 	if (due == loop->timer_due)
 		return;
 	loop->timer_due = due;
@@ -360,6 +365,7 @@ void loop_turn(struct loop *loop, bool wait)
 	wait = wait && !loop->ending.first && !loop->late.first && !loop->work.first &&
 		!loop->arrivals.first;
 	poll_events(loop, wait);
+	mailbox_set_awake(&loop->mailbox);
 	run_queue(&loop->arrivals);
 	now = loop_now(loop);
 	if (!is_catching_up(loop))

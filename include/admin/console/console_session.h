@@ -19,6 +19,7 @@ struct console_session {
 		task; /* queued when there are commands to run; at last, to free this */
 	loop_function *run; /* the task's function */
 	struct client_link *client; /* NULL: the client was closed */
+	struct process *process; /* of the client */
 	struct buffer input; /* received and not yet processed */
 	struct buffer out; /* answers of the extended protocol that are not sent yet */
 	struct extended extended;

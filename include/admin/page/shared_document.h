@@ -8,6 +8,7 @@
 #define PGUSHER_ADMIN_PAGE_SHARED_DOCUMENT_H
 
 #include "base/buffer.h"
+#include "model/registry.h"
 #include "net/http/http.h"
 
 /* How long a document is served after it was begun. */
@@ -31,6 +32,8 @@ struct document_writer {
 struct document;
 
 struct shared_document {
+	struct process
+		*process; /* its other workers do not run while the document is written */
 	struct loop *loop;
 	struct document_writer writer;
 	struct loop_task writing; /* queued while requests wait */
@@ -45,7 +48,7 @@ struct shared_document {
 	unsigned documents; /* finished, and not freed: readers may be slow */
 };
 
-void shared_document_init(struct shared_document *shared, struct loop *loop,
+void shared_document_init(struct shared_document *shared, struct registry *registry,
 	const struct document_writer *writer);
 
 /* Answer the request with a document that is not older than SHARED_DOCUMENT_AGE. */

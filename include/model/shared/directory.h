@@ -12,7 +12,9 @@
 #include "crypt/keyed_hash.h"
 #include "model/database.h"
 
+struct process;
 struct random;
+struct registry;
 
 struct directory {
 	struct lock lock; /* of the functions below; walks need that no other thread runs */
@@ -31,10 +33,22 @@ bool directory_init(struct directory *directory, struct random *random);
 /* Free the directory, which must be empty. */
 void directory_free(struct directory *directory);
 
-/* Returns the database of this name, or NULL. */
-struct database *directory_find(struct directory *directory, const char *name);
+/*
+ * Returns the database of this name, if it is at home in the registry, or NULL. While no other thread
+ * runs, the first registry finds all databases.
+ */
+struct database *directory_find(const struct registry *registry, const char *name);
 
-/* Add a database, which has its name. Returns false when out of memory. */
+/*
+ * Returns the home of the database of this name, or of the automatic database that would be made;
+ * NULL if there is no such database. Any thread may ask.
+ */
+struct registry *directory_home_of(struct process *process, const char *name);
+
+/* Returns the registry with the fewest databases: the home of a new one of the configuration. */
+struct registry *directory_choose_home(struct process *process);
+
+/* Add a database, which has its name and its home. Returns false when out of memory. */
 bool directory_add(struct directory *directory, struct database *database);
 
 /* Remove a database, so that its name is unknown. */

@@ -59,6 +59,12 @@ void client_close(struct client_link *client, const struct failure *why);
 void client_close_for(struct client_link *client, enum reason reason);
 
 /*
+ * The client, in GREETING, goes on at another worker, with its stream, which has left: remove its link
+ * without a word. What counts the client for the process and its address goes on counting it.
+ */
+void client_leave(struct client_link *client);
+
+/*
  * Close a server. Sends Terminate to a logged-in server. A client paired with it is closed for
  * the same reason, after what the server has already sent; but if the server has received
  * nothing of the client's query the client stays open: see close_events.query_unsent.

@@ -59,9 +59,8 @@ static bool must_wait(const struct console_session *session)
 		session->client->link.stream.frozen;
 }
 
-static void run_commands(struct loop_task *task)
+static void run_session(struct console_session *session)
 {
-	struct console_session *session = (struct console_session *)task;
 	size_t taken;
 
 	if (session->is_over || must_wait(session) || !add_input(session, NULL, 0) ||
@@ -88,6 +87,17 @@ static void run_commands(struct loop_task *task)
 	console_session_read_or_pause(session);
 }
 
+/* Commands concern all workers. */
+static void run_commands(struct loop_task *task)
+{
+	struct console_session *session = (struct console_session *)task;
+	struct process *process = session->process;
+
+	process_stop_others(process);
+	run_session(session);
+	process_let_others_run(process);
+}
+
 /* --- hooks of the session floor ----------------------------------------------------------- */
 
 static void on_begin(struct client_link *client)
@@ -101,6 +111,7 @@ static void on_begin(struct client_link *client)
 		return;
 	}
 	session->client = client;
+	session->process = link_registry(&client->link)->process;
 	session->run = run_commands;
 	buffer_init_secret(&session->out);
 	console_session_schedule(session);

@@ -143,10 +143,12 @@ static void on_turn(struct loop_task *task)
 	struct metrics *metrics =
 		(struct metrics *)((char *)task - offsetof(struct metrics, writing));
 
+	process_stop_others(metrics->registry->process);
 	if (!metrics->is_writing)
 		begin_page(metrics);
 	else if (!metric_page_write(&metrics->page, LINES_PER_TURN))
 		serve(metrics, finish(metrics));
+	process_let_others_run(metrics->registry->process);
 	if (metrics->waiting_count > 0)
 		loop_defer_work(metrics->registry->loop, &metrics->writing, on_turn);
 }
@@ -164,10 +166,14 @@ static void on_asked(void *context, struct http_request *request)
 {
 	struct metrics *metrics = context;
 
-	if (strcmp(http_path(request), "/metrics") == 0)
+	if (strcmp(http_path(request), "/metrics") == 0) {
 		answer_metrics(metrics, request);
-	else if (!metrics->site.answer || !metrics->site.answer(metrics->site.context, request))
+		return;
+	}
+	process_stop_others(metrics->registry->process);
+	if (!metrics->site.answer || !metrics->site.answer(metrics->site.context, request))
 		probes_answer(request, metrics->registry, metrics->listeners);
+	process_let_others_run(metrics->registry->process);
 }
 
 static void on_replied(void *context, const char *path, int code)

@@ -14,9 +14,9 @@ void page_init(struct page *page, struct registry *registry)
 	state_json_init(&page->state, registry);
 	history_json_init(&page->history, registry);
 	writer = state_json_writer(&page->state);
-	shared_document_init(&page->state_document, registry->loop, &writer);
+	shared_document_init(&page->state_document, registry, &writer);
 	writer = history_json_writer(&page->history);
-	shared_document_init(&page->history_document, registry->loop, &writer);
+	shared_document_init(&page->history_document, registry, &writer);
 }
 
 /* --- answers ------------------------------------------------------------------------------ */

@@ -45,11 +45,15 @@ static void on_old(struct deadline *deadline)
 		offsetof(struct shared_document, old)));
 }
 
-void shared_document_init(
-	struct shared_document *shared, struct loop *loop, const struct document_writer *writer)
+void shared_document_init(struct shared_document *shared, struct registry *registry,
+	const struct document_writer *writer)
 {
-	*shared =
-		(struct shared_document){.loop = loop, .writer = *writer, .old.expire = on_old};
+	*shared = (struct shared_document){
+		.process = registry->process,
+		.loop = registry->loop,
+		.writer = *writer,
+		.old.expire = on_old,
+	};
 }
 
 static void send_document(struct http_request *request, struct document *document)
@@ -132,12 +136,14 @@ static void on_turn(struct loop_task *task)
 	struct shared_document *shared = (struct shared_document *)((char *)task -
 		offsetof(struct shared_document, writing));
 
+	process_stop_others(shared->process);
 	if (!shared->is_writing) {
 		begin(shared);
 	} else if (!shared->writer.write(shared->writer.context)) {
 		end_writing(shared);
 		serve(shared, finish(shared));
 	}
+	process_let_others_run(shared->process);
 	if (shared->waiting_count > 0)
 		loop_defer_work(shared->loop, &shared->writing, on_turn);
 }

@@ -56,8 +56,12 @@ void show_stream_free(struct show_stream *show)
 		return;
 	registry = show->registry;
 	result_free(&show->result);
-	if (show->is_walking)
+	if (show->is_walking) {
+		/* The walk may be at links of another worker. */
+		process_stop_others(registry->process);
 		link_walk_end(&show->walk);
+		process_let_others_run(registry->process);
+	}
 	sorting_end(&show->sorting);
 	buffer_free(&show->order);
 	buffer_free(&show->objects);
@@ -87,7 +91,7 @@ static void begin_walk(struct show_stream *show)
 {
 	show->last_id = show->registry->process->last_id;
 	show->is_walking = true;
-	link_walk_begin(&show->walk, show->registry);
+	link_walk_begin(&show->walk, show->registry->process);
 }
 
 static struct listed_object *objects_of(const struct show_stream *show)

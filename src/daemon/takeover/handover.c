@@ -52,11 +52,18 @@ static void resume_links(struct handover *handover)
 {
 	struct registry *registry = &handover->daemon->registry;
 
+	const bool was_still = registry->process->still;
+	struct registry *each;
+
 	registry->process->draining = registry->process->still = false;
 	handover_attach_links(registry);
-	if (!TAILQ_EMPTY(&registry->work) || !TAILQ_EMPTY(&registry->caps_due))
-		loop_defer_work(registry->loop, &registry->work_task, registry->do_work);
+	EACH_REGISTRY (each, registry->process) {
+		if (!TAILQ_EMPTY(&each->work) || !TAILQ_EMPTY(&each->caps_due))
+			loop_defer_work(each->loop, &each->work_task, each->do_work);
+	}
 	console_resume(registry);
+	if (was_still)
+		process_let_others_run(registry->process);
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -118,7 +125,9 @@ static void begin_sending(struct handover *handover, struct client_link *console
 {
 	struct registry *registry = &handover->daemon->registry;
 
+	/* Until resume_links(). */
 	registry->process->still = true;
+	process_stop_others(registry->process);
 	handover_detach_links(registry, handover->console);
 	handover->stage = STAGE_SENDING;
 	handover->since = loop_now(registry->loop);
@@ -188,9 +197,14 @@ static void advance(struct handover *handover)
 
 static void on_timer(evutil_socket_t fd, short what, void *argument)
 {
+	struct handover *handover = argument;
+	struct process *process = &handover->daemon->process;
+
 	(void)fd;
 	(void)what;
-	advance(argument);
+	process_stop_others(process);
+	advance(handover);
+	process_let_others_run(process);
 }
 
 /* --- begin and end ------------------------------------------------------------------------ */

@@ -19,10 +19,12 @@ static void each_of(const struct link_list *list, link_function *act, uint64_t c
 
 static void each_link(struct registry *registry, link_function *act, uint64_t console)
 {
+	struct registry *each;
 	struct link *link;
 	struct pool *pool;
 
-	each_of(&registry->logins, act, console);
+	EACH_REGISTRY (each, registry->process)
+		each_of(&each->logins, act, console);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		struct pool_walk walk = pool_walk_links(pool);
 

@@ -106,11 +106,14 @@ static bool is_pool_settled(struct pool *pool, bool may_log_in)
 
 static bool are_logins_settled(const struct registry *registry)
 {
+	const struct registry *each;
 	const struct link *link;
 
-	TAILQ_FOREACH (link, &registry->logins, place) {
-		if (!inventory_includes(link) && !link->stream.tls)
-			return false;
+	EACH_REGISTRY (each, registry->process) {
+		TAILQ_FOREACH (link, &each->logins, place) {
+			if (!inventory_includes(link) && !link->stream.tls)
+				return false;
+		}
 	}
 	return true;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "model/pool.h"
+#include "model/registry.h"
 
 bool directory_init(struct directory *directory, struct random *random)
 {
@@ -26,14 +26,33 @@ static unsigned hash_of(struct directory *directory, const char *name)
 	return (unsigned)keyed_hash_of(&directory->name_hash, name, strlen(name));
 }
 
-struct database *directory_find(struct directory *directory, const char *name)
+/* The lock is held. */
+static struct database *look_up(struct directory *directory, const char *name, unsigned hash)
 {
 	struct database *found = NULL;
-	unsigned hash;
+
+	HASH_FIND_BYHASHVALUE(by_name, directory->databases, name, strlen(name), hash, found);
+	return found;
+}
+
+/* The first worker sees all databases while it has stopped the others. */
+static bool may_use(const struct registry *registry, const struct database *database)
+{
+	const struct crew *crew = &registry->process->crew;
+
+	return database->registry == registry ||
+		(registry->number == 0 && (!crew->running || crew_is_still(crew)));
+}
+
+struct database *directory_find(const struct registry *registry, const char *name)
+{
+	struct directory *directory = &registry->process->directory;
+	struct database *found;
 
 	lock_take(&directory->lock);
-	hash = hash_of(directory, name);
-	HASH_FIND_BYHASHVALUE(by_name, directory->databases, name, strlen(name), hash, found);
+	found = look_up(directory, name, hash_of(directory, name));
+	if (found && !may_use(registry, found))
+		found = NULL;
 	lock_give(&directory->lock);
 	return found;
 }
@@ -47,14 +66,48 @@ bool directory_add(struct directory *directory, struct database *database)
 	HASH_ADD_KEYPTR_BYHASHVALUE(by_name, directory->databases, database->name,
 		strlen(database->name), hash, database);
 	directory->sorted = false;
+	if (database->by_name.tbl)
+		database->registry->database_count += !database->console;
 	lock_give(&directory->lock);
 	return database->by_name.tbl != NULL; /* else uthash was out of memory */
+}
+
+struct registry *directory_home_of(struct process *process, const char *name)
+{
+	struct directory *directory = &process->directory;
+	const struct database *found;
+	unsigned hash;
+
+	lock_take(&directory->lock);
+	hash = hash_of(directory, name);
+	found = look_up(directory, name, hash);
+	lock_give(&directory->lock);
+	if (found)
+		return found->registry;
+	/* All workers choose the same home, so that two of them do not make one database. */
+	return snapshot_template(process->config) ? process->registries[hash % process->workers]
+						  : NULL;
+}
+
+/* Of two with the same number the later one: the first worker also accepts all clients. */
+struct registry *directory_choose_home(struct process *process)
+{
+	struct registry *home = process->registries[0];
+
+	lock_take(&process->directory.lock);
+	for (unsigned i = 1; i < process->workers; i++) {
+		if (process->registries[i]->database_count <= home->database_count)
+			home = process->registries[i];
+	}
+	lock_give(&process->directory.lock);
+	return home;
 }
 
 void directory_remove(struct directory *directory, struct database *database)
 {
 	lock_take(&directory->lock);
 	HASH_DELETE(by_name, directory->databases, database);
+	database->registry->database_count -= !database->console;
 	lock_give(&directory->lock);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "model/host/host_items.h"
 #include "model/link_walk.h"
 #include "model/registry.h"
@@ -166,6 +167,22 @@ void client_close(struct client_link *client, const struct failure *why)
 	loop_defer(registry->loop, &link->ending, free_client);
 	registry->close_events->after_client_closed(
 		client, server, why->reason == REASON_CLIENT_CLOSE_REQUEST);
+}
+
+void client_leave(struct client_link *client)
+{
+	struct registry *registry = link_registry(&client->link);
+	struct link *link = &client->link;
+
+	CHECK(client->link.state == CLIENT_GREETING);
+	client_enter(client, CLIENT_CLOSED);
+	handles_take_back(&registry->process->handles, &link->handle, link);
+	link_walk_strike(registry, link);
+	wheel_remove(&registry->loop->wheel, &client->deadline);
+	link_drop_held(link);
+	parameters_unref(link->parameters);
+	link->parameters = NULL;
+	loop_defer(registry->loop, &link->ending, free_client);
 }
 
 void client_close_for(struct client_link *client, enum reason reason)

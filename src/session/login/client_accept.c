@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/login/client_accept.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "model/link_walk.h"
@@ -34,16 +36,17 @@ bool client_accept_has_room(void *context)
 	return true;
 }
 
-void client_accept(
-	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix)
+/* Begin the login of an accepted connection, which is counted already. */
+static void begin(struct registry *registry, int fd, const struct sockaddr *from,
+	socklen_t length, bool is_unix)
 {
-	struct registry *registry = context;
 	struct client_link *client = slab_take(&registry->clients);
 	struct ucred peer;
 
 	if (!client) {
 		log_write(LEVEL_ERROR, "no memory for a new connection");
 		close(fd);
+		limits_give_socket(registry);
 		return;
 	}
 	stream_open(&client->link.stream, registry->loop, fd, &client_greeting_handlers);
@@ -69,7 +72,6 @@ void client_accept(
 		log_accepted(client);
 	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
 	registry->login_count++;
-	limits_take_socket(registry);
 	sources_take(client);
 	client_limits_start(client);
 	/* With TCP_DEFER_ACCEPT the first bytes have arrived already: read them now. */
@@ -78,4 +80,56 @@ void client_accept(
 		client->link.stream.handlers->readable(&client->link.stream);
 	if (client->link.state != CLIENT_CLOSED && !stream_watch(&client->link.stream))
 		client_close_for(client, REASON_NO_MEMORY);
+}
+
+/* --- dealing ------------------------------------------------------------------------------ */
+
+/* An accepted connection on its way to a worker. */
+struct dealt {
+	struct mail mail;
+	int fd;
+	socklen_t length;
+	bool is_unix;
+	struct sockaddr_storage from;
+};
+
+static void deliver(struct mail *mail, struct loop *loop)
+{
+	struct dealt *dealt = (struct dealt *)mail;
+
+	begin(loop->owner, dealt->fd, (const struct sockaddr *)&dealt->from, dealt->length,
+		dealt->is_unix);
+	free(dealt);
+}
+
+/* Returns false when out of memory. */
+static bool deal(struct registry *to, int fd, const struct sockaddr *from, socklen_t length,
+	bool is_unix)
+{
+	struct dealt *dealt = malloc(sizeof(*dealt));
+
+	if (!dealt || length > sizeof(dealt->from)) {
+		free(dealt);
+		return false;
+	}
+	*dealt = (struct dealt){
+		.mail = {.deliver = deliver}, .fd = fd, .length = length, .is_unix = is_unix};
+	memcpy(&dealt->from, from, length);
+	crew_post(to->loop, &dealt->mail);
+	return true;
+}
+
+/* Connections are dealt out in turn, so that all workers share the work of TLS handshakes. */
+void client_accept(
+	void *context, int fd, const struct sockaddr *from, socklen_t length, bool is_unix)
+{
+	struct registry *registry = context;
+	struct process *process = registry->process;
+	struct registry *to = process->workers > 1
+		? process->registries[process->dealt++ % process->workers]
+		: registry;
+
+	limits_take_socket(registry);
+	if (to == registry || !deal(to, fd, from, length, is_unix))
+		begin(registry, fd, from, length, is_unix);
 }

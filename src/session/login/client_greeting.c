@@ -8,6 +8,7 @@
 #include "net/tls.h"
 #include "session/link/close.h"
 #include "session/login/client_login.h"
+#include "session/login/relocation.h"
 #include "session/pool/peer_discovery.h"
 #include "session/relay/relay.h"
 #include "session/work/cancel.h"
@@ -16,6 +17,7 @@
 #include "wire/startup.h"
 
 static const struct login_steps login_steps;
+static const struct relocation_end relocation_end;
 
 static void on_cancel_request(struct client_link *client, const uint8_t *message, size_t total)
 {
@@ -106,8 +108,11 @@ static size_t handle_untyped_message(
 	struct client_link *client, const uint8_t *data, size_t length)
 {
 	size_t total = 0;
+	const enum startup_kind kind = startup_peek(data, length, &total);
 
-	switch (startup_peek(data, length, &total)) {
+	if (relocation_begin(client, kind, data, total, length, &relocation_end))
+		return length;
+	switch (kind) {
 	case STARTUP_INCOMPLETE:
 		return 0;
 	case STARTUP_MALFORMED:
@@ -316,4 +321,9 @@ const struct stream_handlers client_greeting_handlers = {
 	.readable = on_readable,
 	.drained = on_drained,
 	.hung_up = on_hung_up,
+};
+
+static const struct relocation_end relocation_end = {
+	.handlers = &client_greeting_handlers,
+	.go_on = run,
 };

@@ -243,7 +243,7 @@ static void kill_database(struct registry *registry, struct database *database, 
 	TAILQ_FOREACH (pool, &database->pools, in_database)
 		empty_pool(pool, REASON_DATABASE_REMOVED);
 	TAILQ_FOREACH_SAFE (pool, &database->pools, in_database, next)
-		registry_drop_pool(registry, pool);
+		registry_drop_pool(pool);
 }
 
 void control_kill(struct registry *registry, struct database *database, bool paused)
@@ -260,11 +260,19 @@ void control_kill(struct registry *registry, struct database *database, bool pau
 	}
 }
 
+static void close_logins(const struct process *process, enum reason reason)
+{
+	struct registry *each;
+
+	EACH_REGISTRY (each, process)
+		close_clients(&each->logins, reason);
+}
+
 void control_close_pools(struct registry *registry, enum reason reason)
 {
 	struct pool *pool;
 
-	close_clients(&registry->logins, reason);
+	close_logins(registry->process, reason);
 	peering_drop_all(registry, reason);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!pool->database->console)
@@ -276,7 +284,7 @@ void control_close_all(struct registry *registry, enum reason reason)
 {
 	struct pool *pool;
 
-	close_clients(&registry->logins, reason);
+	close_logins(registry->process, reason);
 	peering_drop_all(registry, reason);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		empty_pool(pool, reason);
@@ -301,20 +309,23 @@ static struct client_link *find_client(const struct pool *pool, uint64_t id)
 }
 
 /* SHOW CLIENTS has clients that wait for a look-up too; they are in no pool. */
-static struct client_link *find_looking_up(const struct registry *registry, uint64_t id)
+static struct client_link *find_looking_up(const struct process *process, uint64_t id)
 {
+	const struct registry *each;
 	struct link *link;
 
-	TAILQ_FOREACH (link, &registry->logins, place) {
-		if (link->state == CLIENT_LOOKING_UP && has_id(link, id))
-			return client_of(link);
+	EACH_REGISTRY (each, process) {
+		TAILQ_FOREACH (link, &each->logins, place) {
+			if (link->state == CLIENT_LOOKING_UP && has_id(link, id))
+				return client_of(link);
+		}
 	}
 	return NULL;
 }
 
 bool control_kill_client(struct registry *registry, uint64_t id)
 {
-	struct client_link *client = find_looking_up(registry, id);
+	struct client_link *client = find_looking_up(registry->process, id);
 	const struct pool *pool;
 	const struct peer *peer;
 

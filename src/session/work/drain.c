@@ -56,12 +56,15 @@ usec_t drain_delay_of(const struct settings *settings)
 
 void drain_begin(struct drain *drain, struct registry *registry)
 {
+	struct registry *each;
+
 	if (drain->registry)
 		return;
 	drain->registry = registry;
 	drain->advanced = loop_now(registry->loop);
-	link_walk_begin(&drain->walk, registry);
-	registry->relay_events = registry->drain_events;
+	link_walk_begin(&drain->walk, registry->process);
+	EACH_REGISTRY (each, registry->process)
+		each->relay_events = each->drain_events;
 }
 
 void drain_end(struct drain *drain)
@@ -101,7 +104,7 @@ static struct client_link *next_client(struct drain *drain, bool *begun_again)
 			return NULL;
 		*begun_again = true;
 		link_walk_end(&drain->walk);
-		link_walk_begin(&drain->walk, drain->registry);
+		link_walk_begin(&drain->walk, drain->registry->process);
 	}
 }
 

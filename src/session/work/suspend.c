@@ -196,7 +196,8 @@ static bool suspend_all(struct registry *registry)
 {
 	close_unsafe(registry);
 	/* Suspend servers last, when no client needs one. */
-	return suspend_pools(registry, suspend_clients) && TAILQ_EMPTY(&registry->logins) &&
+	return suspend_pools(registry, suspend_clients) &&
+		!process_has_logins(registry->process) &&
 		suspend_pools(registry, suspend_servers);
 }
 
@@ -225,9 +226,11 @@ static void close_servers(struct pool *pool, enum server_list list)
 
 static void close_waiting(struct registry *registry)
 {
+	struct registry *each;
 	struct pool *pool;
 
-	close_clients(&registry->logins, true);
+	EACH_REGISTRY (each, registry->process)
+		close_clients(&each->logins, true);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		close_clients(&pool->waiting, true);
 		close_clients(&pool->welcoming, true);
@@ -304,9 +307,13 @@ void suspend_check(struct registry *registry)
 
 static void on_timer(evutil_socket_t fd, short what, void *argument)
 {
+	struct registry *registry = argument;
+
 	(void)fd;
 	(void)what;
-	suspend_check(argument);
+	process_stop_others(registry->process);
+	suspend_check(registry);
+	process_let_others_run(registry->process);
 }
 
 bool suspend_begin(struct registry *registry)

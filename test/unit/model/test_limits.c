@@ -113,7 +113,7 @@ static void test_dropped_database_is_freed_with_its_last_client(void **state)
 	(void)state;
 	limits_take_database(&clients[0], database, false);
 	limits_take_database(&clients[1], database, false);
-	registry_drop_database(&fake_registry, database);
+	registry_drop_database(database);
 	limits_give_client(&clients[0]);
 	assert_int_equal(database->clients, 1);
 	assert_string_equal(database->name, "free");

@@ -18,7 +18,7 @@ static int start(void **state)
 	pool = fake_pool("db", "alice");
 	for (unsigned i = 0; i < MANY; i++)
 		clients[i] = fake_client(pool);
-	link_walk_begin(&walk, &fake_registry);
+	link_walk_begin(&walk, &fake_process);
 	return 0;
 }
 
@@ -73,7 +73,7 @@ static void test_walks_are_independent(void **state)
 
 	(void)state;
 	assert_next(0);
-	link_walk_begin(&other, &fake_registry);
+	link_walk_begin(&other, &fake_process);
 	drop(1);
 	drop(0);
 	assert_next(2);

@@ -327,7 +327,7 @@ static void test_dropped_pool_is_removed_everywhere(void **state)
 
 	(void)state;
 	pool_needs_work(pool);
-	registry_drop_pool(&fake_registry, pool);
+	registry_drop_pool(pool);
 	assert_null(registry_find_pool(database, user, TARGET_INHERIT));
 	assert_true(TAILQ_EMPTY(&database->pools));
 	assert_true(TAILQ_EMPTY(&user->pools));
@@ -347,10 +347,10 @@ static void test_unconfigured_user_is_freed_with_its_last_client_and_pool(void *
 	struct pool *pool = fake_pool("db", "passing");
 
 	(void)state;
-	registry_drop_pool(&fake_registry, fake_pool("other", "passing"));
+	registry_drop_pool(fake_pool("other", "passing"));
 	disconnect(client);
 	assert_true(is_known("passing"));
-	registry_drop_pool(&fake_registry, pool);
+	registry_drop_pool(pool);
 	assert_false(is_known("passing"));
 }
 
@@ -362,7 +362,7 @@ static void test_configured_user_is_kept(void **state)
 	assert_true(is_known("secretive"));
 	registry_let_go_user(&fake_registry, registry_find_user(&fake_registry, "alice"));
 	assert_true(is_known("alice"));
-	registry_drop_pool(&fake_registry, fake_pool("forced", "carol"));
+	registry_drop_pool(fake_pool("forced", "carol"));
 	assert_true(is_known("carol"));
 }
 
@@ -373,7 +373,7 @@ static void test_dropped_database_is_freed_with_its_last_client(void **state)
 
 	(void)state;
 	limits_take_database(&client, database, false);
-	registry_drop_database(&fake_registry, database);
+	registry_drop_database(database);
 	assert_true(database->gone);
 	assert_null(registry_find_database(&fake_registry, "new"));
 	/* The name can be used again. */
@@ -385,8 +385,8 @@ static void test_dropped_database_is_freed_with_its_last_client(void **state)
 static void test_dropped_database_without_clients_is_freed_at_once(void **state)
 {
 	(void)state;
-	registry_drop_database(&fake_registry, open_database("new"));
-	registry_drop_database(&fake_registry, open_database("zoo"));
+	registry_drop_database(open_database("new"));
+	registry_drop_database(open_database("zoo"));
 	assert_int_equal(registry_count_databases(&fake_registry), 2);
 }
 
@@ -439,7 +439,7 @@ static void test_sorting_orders_all_by_name(void **state)
 	fake_pool("aaa", "aaa");
 	registry_sort(&fake_registry);
 	assert_sorted();
-	registry_drop_pool(&fake_registry, fake_pool("zoo", "al"));
+	registry_drop_pool(fake_pool("zoo", "al"));
 	registry_sort(&fake_registry);
 	assert_sorted();
 	assert_int_equal(registry_count_pools(&fake_registry), 7);
@@ -466,8 +466,8 @@ static void test_sorting_compares_whole_names_and_keeps_all(void **state)
 	for (unsigned i = 0; i < MANY; i += 2) {
 		snprintf(name, sizeof(name), "a_name_as_long_as_they_come_%u", i);
 		database = registry_find_database(&fake_registry, name);
-		registry_drop_pool(&fake_registry, TAILQ_FIRST(&database->pools));
-		registry_drop_database(&fake_registry, database);
+		registry_drop_pool(TAILQ_FIRST(&database->pools));
+		registry_drop_database(database);
 	}
 	fake_pool("a_name", "a_name");
 	registry_sort(&fake_registry);
@@ -545,7 +545,7 @@ static void drop_pools(void)
 
 	TAILQ_FOREACH_SAFE (pool, &fake_process.directory.pools, in_directory, next) {
 		if (pool != fake_registry.console_pool)
-			registry_drop_pool(&fake_registry, pool);
+			registry_drop_pool(pool);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -479,6 +480,40 @@ static void test_threads_of_a_process_count_a_stop_once(void **state)
 	loop_free(&second);
 }
 
+/* The second loop, which has no deadline, reads the clock before the first notices the stop. */
+static void test_time_does_not_go_back_when_another_loop_counts_a_stop(void **state)
+{
+	struct deadline deadline = {.expire = on_deadline}, other = {.expire = on_deadline};
+	struct itimerspec left;
+	struct loop second;
+	usec_t before;
+
+	(void)state;
+	assert_true(loop_init(&second, &loop_clock));
+	loop_turn(&loop, false);
+	before = loop_now(&loop);
+	wheel_set(&loop.wheel, &deadline, before + 10 * USEC_PER_SEC);
+	loop_turn(&loop, false);
+	loop_turn(&second, false);
+	fake_now += 60 * USEC_PER_SEC;
+	loop_turn(&second, false);
+	loop_turn(&loop, false);
+	assert_int_equal(loop_now(&loop), before + 10 * USEC_PER_SEC);
+	fake_now += 20 * USEC_PER_SEC;
+	loop_turn(&second, false);
+	assert_int_equal(loop_now(&second), before + 60 * USEC_PER_SEC);
+	/* Its time will stand still for 30 seconds more: the timer waits for them too. */
+	wheel_set_exact(&second.wheel, &other, loop_now(&second) + 5 * USEC_PER_SEC);
+	loop_turn(&second, false);
+	assert_int_equal(timerfd_gettime(second.timer_fd, &left), 0);
+	assert_in_range(left.it_value.tv_sec, 34, 35);
+	fake_now += 35 * USEC_PER_SEC;
+	loop_turn(&second, false);
+	assert_string_equal(diary, "w");
+	assert_int_equal(loop_now(&second), before + 65 * USEC_PER_SEC);
+	loop_free(&second);
+}
+
 static void test_long_wait_without_deadlines_counts(void **state)
 {
 	usec_t before;
@@ -624,6 +659,9 @@ int main(void)
 			test_loops_of_a_process_count_a_stop_once, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_threads_of_a_process_count_a_stop_once, set_up_faked, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_time_does_not_go_back_when_another_loop_counts_a_stop,
+			set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_long_wait_without_deadlines_counts, set_up_faked, tear_down),
 		cmocka_unit_test_setup_teardown(

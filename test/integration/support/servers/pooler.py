@@ -113,6 +113,8 @@ class Pooler:
             "stats_users": STATS,
             # Most tests count what servers get, or have fake ones, which have no catalog.
             "session_functions_refresh": 0,
+            # The suite runs with several workers too: PGUSHER_WORKERS=4.
+            "workers": os.environ.get("PGUSHER_WORKERS") or None,
         }
 
     def config_text(self):

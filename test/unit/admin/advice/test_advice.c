@@ -1052,7 +1052,7 @@ static void test_pool_that_is_dropped_meanwhile(void **state)
 	pool->login_time = 2300 * USEC_PER_MSEC;
 	pass(4);
 	advice = find("slow_logins");
-	registry_drop_pool(&fake_registry, pool);
+	registry_drop_pool(pool);
 	assert_null(advice_pool(&fake_registry, advice));
 	assert_string_equal(advice_database(&fake_registry, advice), "db");
 	assert_string_equal(advice_user(&fake_registry, advice), "alice");

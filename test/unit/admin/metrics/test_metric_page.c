@@ -262,7 +262,7 @@ static void test_a_family_is_one_snapshot(void **state)
 		metric_page_write(&page, 1);
 	fake_client(alice);
 	fake_client(bob);
-	registry_drop_pool(&fake_registry, fake_pool("app", "carol"));
+	registry_drop_pool(fake_pool("app", "carol"));
 	while (metric_page_write(&page, 1))
 		;
 	buffer_append(&page.out, "", 1);

@@ -419,8 +419,8 @@ static void test_pools_and_databases_may_be_freed(void **state)
 	for (unsigned i = 500; i < POOLS; i++) {
 		snprintf(name, sizeof(name), "auto%03u", i);
 		database = registry_find_database(&fake_registry, name);
-		registry_drop_pool(&fake_registry, TAILQ_FIRST(&database->pools));
-		registry_drop_database(&fake_registry, database);
+		registry_drop_pool(TAILQ_FIRST(&database->pools));
+		registry_drop_database(database);
 	}
 	build_all(by_pool, "database");
 	build_all(by_database, "database");

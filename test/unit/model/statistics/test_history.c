@@ -188,7 +188,7 @@ static void test_pool_that_is_made_anew_begins_anew(void **state)
 	(void)state;
 	pool->stats.current.transactions = 50;
 	pass(20);
-	registry_drop_pool(&fake_registry, pool);
+	registry_drop_pool(pool);
 	pass(10);
 	assert_int_equal(total(0)->transactions, 0);
 	assert_int_equal(total(2)->transactions, 50);
@@ -212,7 +212,7 @@ static void test_counts_that_another_pool_takes_over_are_not_counted_again(void 
 	pool->stats.current.transactions = 50;
 	pass(20);
 	pool_leave_counts(pool, other);
-	registry_drop_pool(&fake_registry, pool);
+	registry_drop_pool(pool);
 	pass(10);
 	assert_int_equal(point(other, 0)->transactions, 0);
 	assert_int_equal(total(0)->transactions, 0);
@@ -271,7 +271,7 @@ static void test_place_of_a_dropped_pool_is_used_again(void **state)
 	other = fake_pool("late", "alice");
 	pass(10);
 	assert_null(other->history);
-	registry_drop_pool(&fake_registry, pool);
+	registry_drop_pool(pool);
 	pass(10);
 	assert_non_null(other->history);
 	assert_int_equal(count_kept(), HISTORY_POOLS);

@@ -1088,7 +1088,7 @@ static void test_database_removed_during_a_login_is_reported(void **state)
 	(void)state;
 	read_letters(client);
 	control_kill(&fake_registry, database, false);
-	registry_drop_database(&fake_registry, database);
+	registry_drop_database(database);
 	send_password(client, "secret");
 	assert_closed_with_error(client, "3D000", "no such database: db");
 	assert_nothing_left();
@@ -1300,7 +1300,7 @@ static void test_client_refers_to_no_pool_before_it_is_authenticated(void **stat
 	assert_null(endpoint_client(client)->link.pool);
 	link_prefix(&endpoint_client(client)->link, prefix, sizeof(prefix));
 	assert_non_null(strstr(prefix, "db/alice@"));
-	registry_drop_pool(&fake_registry, fake_pool("db", "alice"));
+	registry_drop_pool(fake_pool("db", "alice"));
 	read_letters(client);
 	send_password(client, "secret");
 	assert_ptr_equal(endpoint_client(client)->link.pool, fake_pool("db", "alice"));

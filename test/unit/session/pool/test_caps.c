@@ -512,7 +512,7 @@ static void test_a_database_may_go_while_a_place_of_it_is_free(void **state)
    * still waits. */
 	control_kill(&fake_registry, gone, false);
 	assert_true(TAILQ_EMPTY(&fake_registry.caps_due));
-	registry_drop_database(&fake_registry, gone);
+	registry_drop_database(gone);
 	fake_turn();
 }
 

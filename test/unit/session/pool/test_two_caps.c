@@ -350,7 +350,7 @@ static void test_a_pool_may_be_closed_while_a_place_is_kept_for_it(void **state)
 	promise();
 	another();
 	control_kill(&fake_registry, gone, false);
-	registry_drop_database(&fake_registry, gone);
+	registry_drop_database(gone);
 	fake_turn();
 	fake_advance(10 * USEC_PER_SEC);
 }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: ISC */
+#include "session/login/relocation.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/link_walk.h"
+#include "session/link/client_limits.h"
+#include "session/link/close.h"
+
+/* A client between two workers. */
+struct relocation {
+	struct mail mail;
+	const struct relocation_end *end;
+	struct stream stream; /* away: see stream_leave() */
+	uint64_t id;
+	struct address remote;
+	usec_t connect_time, request_time;
+	enum client_proxy proxy;
+	bool counted_by_address;
+	size_t length;
+	uint8_t bytes[]; /* received and not handled yet */
+};
+
+/* --- where to ----------------------------------------------------------------------------- */
+
+static struct registry *home_of_login(
+	const struct process *process, const uint8_t *message, size_t total)
+{
+	struct process *shared = (struct process *)process;
+	struct startup_login wanted;
+
+	if (startup_read(message, total, &wanted) != STARTUP_GOOD)
+		return NULL;
+	if (strcmp(wanted.database, "pgusher") != 0)
+		return directory_home_of(shared, wanted.database);
+	/* It is the console, unless a database has that name. */
+	return directory_home_of(shared, "pgusher");
+}
+
+static struct registry *home_of_key(
+	struct process *process, const uint8_t *message, size_t total)
+{
+	size_t length;
+	const uint8_t *key = startup_cancel_key(message, total, &length);
+	const struct loop *loop =
+		key ? cancel_keys_find_loop(&process->cancel_keys, key, length) : NULL;
+
+	/* The first worker knows which keys are of peers. */
+	return loop ? loop->owner : process->registries[0];
+}
+
+/* Returns the registry that the message concerns; NULL: it is refused wherever it is handled. */
+static struct registry *home_of(
+	struct process *process, enum startup_kind kind, const uint8_t *message, size_t total)
+{
+	switch (kind) {
+	case STARTUP_LOGIN:
+		return home_of_login(process, message, total);
+	case STARTUP_CANCEL:
+		return home_of_key(process, message, total);
+	case STARTUP_PEER_QUESTION:
+		return process->registries[0];
+	case STARTUP_INCOMPLETE:
+	case STARTUP_MALFORMED:
+	case STARTUP_SSL_REQUEST:
+	case STARTUP_GSSENC_REQUEST:
+	case STARTUP_PROTOCOL_2:
+		break;
+	}
+	return NULL;
+}
+
+/* --- arriving ----------------------------------------------------------------------------- */
+
+/* No memory for the client: it is closed without a word, as one that could not be accepted. */
+static void drop(struct relocation *moved, struct registry *registry)
+{
+	log_write(LEVEL_ERROR, "no memory for a new connection");
+	stream_close(&moved->stream);
+	limits_give_socket(registry);
+	sources_forget(registry->process, &moved->remote, moved->counted_by_address);
+}
+
+static struct client_link *arrive(const struct relocation *moved, struct registry *registry)
+{
+	struct client_link *client = slab_take(&registry->clients);
+
+	if (!client)
+		return NULL;
+	client->link.stream = moved->stream;
+	if (!stream_join(&client->link.stream, registry->loop, moved->end->handlers)) {
+		slab_give(&registry->clients, client);
+		return NULL;
+	}
+	client->link.kind = LINK_CLIENT;
+	client->link.state = CLIENT_GREETING;
+	client->link.id = moved->id;
+	client->link.remote = moved->remote;
+	client->link.connect_time = moved->connect_time;
+	client->link.request_time = moved->request_time;
+	client->proxy = moved->proxy;
+	client->counted_by_address = moved->counted_by_address;
+	client->link.parameters = parameters_empty(registry->parameters);
+	client->deadline.expire = client_limits_expire;
+	link_walk_enroll(registry, &client->link);
+	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
+	registry->login_count++;
+	client_limits_start(client);
+	return client;
+}
+
+static void deliver(struct mail *mail, struct loop *loop)
+{
+	struct relocation *moved = (struct relocation *)mail;
+	struct client_link *client = arrive(moved, loop->owner);
+
+	if (client)
+		moved->end->go_on(client, moved->bytes, moved->length);
+	else
+		drop(moved, loop->owner);
+	explicit_bzero(moved->bytes, moved->length);
+	free(moved);
+}
+
+/* --- leaving ------------------------------------------------------------------------------ */
+
+bool relocation_begin(struct client_link *client, enum startup_kind kind,
+	const uint8_t *message, size_t total, size_t length, const struct relocation_end *end)
+{
+	const struct registry *registry = link_registry(&client->link);
+	struct process *process = registry->process;
+	const struct registry *home;
+	struct relocation *moved;
+
+	if (process->workers < 2 || client->link.state != CLIENT_GREETING)
+		return false;
+	home = home_of(process, kind, message, total);
+	if (!home || home == registry)
+		return false;
+	moved = malloc(sizeof(*moved) + length);
+	if (!moved) {
+		client_close_for(client, REASON_NO_MEMORY);
+		return true;
+	}
+	stream_leave(&client->link.stream);
+	*moved = (struct relocation){
+		.mail = {.deliver = deliver},
+		.end = end,
+		.stream = client->link.stream,
+		.id = client->link.id,
+		.remote = client->link.remote,
+		.connect_time = client->link.connect_time,
+		.request_time = client->link.request_time,
+		.proxy = client->proxy,
+		.counted_by_address = client->counted_by_address,
+		.length = length,
+	};
+	memcpy(moved->bytes, message, length);
+	/* The link stays until the end of the turn, with a stream that is closed. */
+	client->link.stream = (struct stream){.loop = registry->loop, .fd = -1};
+	client_leave(client);
+	crew_post(home->loop, &moved->mail);
+	return true;
+}
