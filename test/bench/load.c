@@ -10,7 +10,8 @@
  *   load bulk          one client sends one query, or with -b BYTES one COPY of that size
  *
  *   -p PORT -u USER -d DATABASE -W PASSWORD   the target; %d in USER becomes the client's number
- *   -q SQL -x                                 the query, `` for none; by the extended protocol
+ *   -q SQL -x -X                              the query, `` for none; by the extended protocol; as
+ *                                             a prepared statement, which each client parses once
  *   -s SQL -m COUNT                           each sends this query first; %d in it becomes the
  *                                             client's number, modulo COUNT
  *   -t SECONDS -w SECONDS -n COUNT            duration after a warm-up; or the number in all
@@ -42,6 +43,8 @@ enum {
 	COPY_SIZE = 8192,
 };
 
+#define STATEMENT "s" /* the name of the prepared statement */
+
 enum phase { ABSENT, CONNECTING, LOGGING_IN, ASKING, RESTING };
 
 struct client {
@@ -50,6 +53,7 @@ struct client {
 	enum phase phase;
 	bool failed; /* in its current request */
 	bool prepared; /* has sent the first query */
+	bool parsed; /* has sent its statement */
 	double began;
 	uint8_t head[5];
 	unsigned head_length;
@@ -70,6 +74,7 @@ static struct {
 	const char *first;
 	int sets;
 	bool extended;
+	bool prepared;
 	int clients;
 	double seconds;
 	double warming;
@@ -174,6 +179,7 @@ static void put_int32(uint8_t *at, uint32_t value)
 	at[3] = (uint8_t)value;
 }
 
+/* Append a message to the request. */
 static void add(char type, const void *body, size_t length)
 {
 	if (request_length + 5 + length > sizeof(request)) {
@@ -194,6 +200,13 @@ static void make_request(void)
 
 	if (!*wish.sql)
 		return;
+	if (wish.prepared) {
+		add('B', "\0" STATEMENT "\0\0\0\0\0\0", 1 + sizeof(STATEMENT) + 6);
+		add('D', "P", 2);
+		add('E', "\0\0\0\0\0", 5);
+		add('S', "", 0);
+		return;
+	}
 	if (!wish.extended) {
 		add('Q', wish.sql, strlen(wish.sql) + 1);
 		return;
@@ -379,6 +392,23 @@ static void keep_time(double microseconds)
 	times[times_count++] = (float)microseconds;
 }
 
+/* Send the statement of a client that has just logged in. */
+static void send_statement(struct client *client)
+{
+	uint8_t packet[256];
+	const int length = snprintf(
+		(char *)packet + 5, sizeof(packet) - 12, "%s%c%s", STATEMENT, 0, wish.sql);
+
+	client->parsed = true;
+	if (length < 0 || (size_t)length >= sizeof(packet) - 12)
+		exit(2);
+	packet[0] = 'P';
+	put_int32(packet + 1, (uint32_t)length + 7);
+	memcpy(packet + 5 + length, "\0\0\0S\0\0\0\4", 8);
+	if (!send_now(client, packet, (size_t)length + 13))
+		lose(client, strerror(errno));
+}
+
 /* Send the query of a client that has just logged in. */
 static void send_first(struct client *client)
 {
@@ -403,6 +433,10 @@ static void finish_request(struct client *client)
 {
 	if (client->phase == LOGGING_IN && wish.first && !client->prepared) {
 		send_first(client);
+		return;
+	}
+	if (client->phase == LOGGING_IN && wish.prepared && !client->parsed) {
+		send_statement(client);
 		return;
 	}
 	if (client->phase == LOGGING_IN) {
@@ -736,7 +770,7 @@ static void read_options(int argc, char **argv)
 	int option;
 
 	wish.mode = read_mode(argv[1]);
-	while ((option = getopt(argc - 1, argv + 1, "p:u:d:W:q:s:m:xc:t:w:n:b:P:")) != -1) {
+	while ((option = getopt(argc - 1, argv + 1, "p:u:d:W:q:s:m:xXc:t:w:n:b:P:")) != -1) {
 		switch (option) {
 		case 'p':
 			wish.port = atoi(optarg);
@@ -761,6 +795,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'x':
 			wish.extended = true;
+			break;
+		case 'X':
+			wish.prepared = true;
 			break;
 		case 'c':
 			wish.clients = atoi(optarg);
