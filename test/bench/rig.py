@@ -60,7 +60,7 @@ def compile_tool(name, folder, *options):
     path = os.path.join(folder, name)
     command = [compiler(), "-O2", "-D_GNU_SOURCE", "-std=gnu17", *options, "-o", path]
     done = subprocess.run(
-        command + [os.path.join(HERE, name + ".c"), "-lcrypto"], capture_output=True, text=True
+        command + [os.path.join(HERE, name + ".c"), "-lssl", "-lcrypto"], capture_output=True, text=True
     )
     if done.returncode != 0:
         raise Trouble(f"cannot compile {name}.c: {done.stderr[-1000:]}")
@@ -86,11 +86,13 @@ class FakeServer:
 
 
 class Load:
-    """The load generator, with the address and process to measure."""
+    """The load generator, with the address and the process or processes to measure."""
 
     def __init__(self, program, port, pid=0, user=USER, database=DATABASE, password=""):
         self._command = [program]
-        self._where = ["-p", str(port), "-u", user, "-d", database, "-W", password, "-P", str(pid)]
+        self._where = ["-p", str(port), "-u", user, "-d", database, "-W", password]
+        for each in pid if isinstance(pid, list) else [pid]:
+            self._where += ["-P", str(each)]
 
     def _arguments(self, mode, options):
         return self._command + [mode, *self._where, *map(str, options)]
@@ -282,12 +284,14 @@ class Daemon:
     """pgusher or PgBouncer with a configuration that both understand."""
 
     def __init__(
-        self, name, folder, load_program, databases, auth=None, users=None, program=None, **settings
+        self, name, folder, load_program, databases, auth=None, users=None, program=None, port=None,
+        **settings
     ):
         self.name = name
         self._program = program
+        self._number = free_port()
         self.folder = folder
-        self.port = free_port()
+        self.port = port or self._number
         self._load_program = load_program
         self.process = None
         values = {
@@ -315,7 +319,7 @@ class Daemon:
         self._write("userlist", ['"admin" ""', *secrets])
 
     def _path(self, kind):
-        return os.path.join(self.folder, f"{self.name}.{self.port}.{kind}")
+        return os.path.join(self.folder, f"{self.name}.{self._number}.{kind}")
 
     def _write(self, kind, lines):
         with open(self._path(kind), "w") as file:
