@@ -15,7 +15,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/test/newer.sh"
 . "$top/test/verdict.sh"
 
-need_packages $build_packages $postgres_packages libcmocka-dev openssl strace dnsmasq-base slapd pgbouncer haproxy \
+need_packages $build_packages $postgres_packages libcmocka-dev openssl strace valgrind dnsmasq-base slapd pgbouncer haproxy \
 	logrotate pgbadger chromium \
 	python3-pytest python3-pytest-xdist python3-psycopg python3-psycopg2 python3-asyncpg python3-pg8000 \
 	python3-django python3-sqlalchemy ruby-pg ruby-activerecord python3-prometheus-client \

@@ -8,17 +8,15 @@ then run and judged too.
 """
 
 import argparse
-import glob
 import hashlib
 import json
 import math
 import os
-import re
-import shutil
 import subprocess
 import sys
 import time
 
+import instructions
 import rig
 from rig import DATABASE, HOST, OURS, POOL, THEIRS, USER, Report, Rig, Trouble, median_ratio
 from support.process import drop_folder, make_folder
@@ -100,11 +98,15 @@ class Figures:
 
     def instructions(self):
         """User instructions per transaction, 10 clients, by callgrind"""
-        if not shutil.which("valgrind"):
-            self._report.skip("user instructions per transaction", "valgrind is not installed")
+        problem = instructions.why_not()
+        if problem:
+            self._report.skip("user instructions per transaction", problem)
             return
-        for protocol, more in PROTOCOLS.items():
-            ours, theirs = (self._instructions(name, more) for name in (OURS, THEIRS))
+        counts = []
+        for program in (rig.binary(), rig.find_pgbouncer()):
+            with instructions.counting(self._bench, program) as counter:
+                counts.append([counter.per_transaction(each, 10)[0] for each in PROTOCOLS])
+        for protocol, ours, theirs in zip(PROTOCOLS, *counts):
             show = self._report.row if protocol == "simple" else self._report.show
             bar = [0.70] if protocol == "simple" else []
             show(
@@ -113,28 +115,6 @@ class Figures:
                 *bar,
                 f"{ours:.0f} / {theirs:.0f}",
             )
-
-    def _instructions(self, name, more):
-        few, many = 1000, 6000
-        counts = [self._callgrind(name, ["-c", 10, "-n", count, *more]) for count in (few, many)]
-        return (counts[1] - counts[0]) / (many - few)
-
-    def _callgrind(self, name, options):
-        folder = make_folder("pgusher-callgrind-")
-        prefix = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={folder}/out.%p"]
-        try:
-            with self._bench.running(name, prefix=prefix, timeout=60) as (daemon,):
-                daemon.load().run("transactions", *options)
-            total = 0
-            for path in glob.glob(f"{folder}/out.*"):
-                with open(path) as file:
-                    found = re.findall(r"^totals: (\d+)", file.read(), re.MULTILINE)
-                total += sum(map(int, found))
-        finally:
-            drop_folder(folder)
-        if not total:
-            raise Trouble(f"callgrind counted nothing of {name}")
-        return total
 
     def idle(self):
         """Memory per idle client, and CPU with 10,000 of them"""

@@ -10,13 +10,20 @@
  *   load bulk          one client sends one query, or with -b BYTES one COPY of that size
  *
  *   -p PORT -u USER -d DATABASE -W PASSWORD   the target; %d in USER becomes the client's number
- *   -q SQL -x                                 the query, `` for none; by the extended protocol
+ *   -D COUNT -k PERCENT                       %d in DATABASE becomes a number below COUNT; so many of
+ *                                             a hundred clients have the first, if not as many as
+ *                                             have each other
+ *   -T                                        TLS, a full handshake for each connection
+ *   -q SQL -x -X                              the query, `` for none; by the extended protocol; as
+ *                                             a prepared statement, which each client parses once
  *   -s SQL -m COUNT                           each sends this query first; %d in it becomes the
  *                                             client's number, modulo COUNT
  *   -t SECONDS -w SECONDS -n COUNT            duration after a warm-up; or the number in all
- *   -P PID                                    process to measure the CPU time of
+ *   -P PID ...                                processes to measure the CPU time of
  *
- * The result is one line of JSON; times are in seconds, those of single requests in microseconds.
+ * The result is one line of JSON; times are in seconds, those of single requests in microseconds,
+ * with -k those of the first database only. `jain` is Jain's index of the numbers of requests of
+ * all clients, `jain_least` the least of those of one database's clients.
  */
 
 #include <arpa/inet.h>
@@ -25,6 +32,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,9 +49,12 @@ enum {
 	BODY_SIZE = 256, /* bytes of a message that are parsed */
 	MOST_LOGGING_IN = 64, /* at a time: less than a backlog */
 	COPY_SIZE = 8192,
+	MOST_PIDS = 16,
 };
 
-enum phase { ABSENT, CONNECTING, LOGGING_IN, ASKING, RESTING };
+#define STATEMENT "s" /* the name of the prepared statement */
+
+enum phase { ABSENT, CONNECTING, OFFERING_TLS, SHAKING_HANDS, LOGGING_IN, ASKING, RESTING };
 
 struct client {
 	int fd;
@@ -50,12 +62,15 @@ struct client {
 	enum phase phase;
 	bool failed; /* in its current request */
 	bool prepared; /* has sent the first query */
+	bool parsed; /* has sent its statement */
 	double began;
 	uint8_t head[5];
 	unsigned head_length;
 	uint32_t left; /* of the message's body */
 	uint8_t body[BODY_SIZE];
 	unsigned body_length;
+	SSL *tls;
+	long requests; /* done in the window */
 };
 
 enum mode { TRANSACTIONS, LOGINS, IDLE, BULK };
@@ -65,26 +80,33 @@ static struct {
 	int port;
 	const char *user;
 	const char *database;
+	int databases;
+	int first_share; /* percent; 0: as many as the others */
+	bool tls;
 	const char *password;
 	const char *sql;
 	const char *first;
 	int sets;
 	bool extended;
+	bool prepared;
 	int clients;
 	double seconds;
 	double warming;
 	long count;
 	uint64_t copy_bytes;
-	pid_t pid;
+	pid_t pids[MOST_PIDS];
+	unsigned pid_count;
 } wish = {.user = "app",
 	.database = "main",
 	.password = "",
 	.sql = "SELECT 1",
 	.sets = 1,
+	.databases = 1,
 	.clients = 1,
 	.seconds = 1};
 
 static int epoll;
+static SSL_CTX *tls_context;
 static struct client *clients;
 static uint8_t area[AREA_SIZE];
 static uint8_t request[16384];
@@ -129,14 +151,16 @@ static double now(void)
 	return clock_seconds(CLOCK_MONOTONIC);
 }
 
-/* CPU time of the measured process, all its threads. */
+/* CPU time of the measured processes, all their threads. */
 static double cpu(void)
 {
+	double sum = 0;
 	clockid_t clock;
 
-	if (!wish.pid || clock_getcpuclockid(wish.pid, &clock) != 0)
-		return 0;
-	return clock_seconds(clock);
+	for (unsigned i = 0; i < wish.pid_count; i++)
+		if (wish.pids[i] && clock_getcpuclockid(wish.pids[i], &clock) == 0)
+			sum += clock_seconds(clock);
+	return sum;
 }
 
 static void start_window(void)
@@ -145,6 +169,8 @@ static void start_window(void)
 	done = errors = 0;
 	bytes = 0;
 	times_count = 0;
+	for (int i = 0; i < wish.clients; i++)
+		clients[i].requests = 0;
 	cpu_began = cpu();
 	window_began = now();
 	wall_began = clock_seconds(CLOCK_REALTIME);
@@ -174,6 +200,7 @@ static void put_int32(uint8_t *at, uint32_t value)
 	at[3] = (uint8_t)value;
 }
 
+/* Append a message to the request. */
 static void add(char type, const void *body, size_t length)
 {
 	if (request_length + 5 + length > sizeof(request)) {
@@ -194,6 +221,13 @@ static void make_request(void)
 
 	if (!*wish.sql)
 		return;
+	if (wish.prepared) {
+		add('B', "\0" STATEMENT "\0\0\0\0\0\0", 1 + sizeof(STATEMENT) + 6);
+		add('D', "P", 2);
+		add('E', "\0\0\0\0\0", 5);
+		add('S', "", 0);
+		return;
+	}
 	if (!wish.extended) {
 		add('Q', wish.sql, strlen(wish.sql) + 1);
 		return;
@@ -219,6 +253,8 @@ static void say_error(const char *text)
 /* Small enough to be sent in one call, on loopback. */
 static bool send_now(const struct client *client, const void *data, size_t length)
 {
+	if (client->tls)
+		return SSL_write(client->tls, data, (int)length) == (int)length;
 	return send(client->fd, data, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
@@ -232,6 +268,8 @@ static void leave(struct client *client)
 	} else {
 		logging_in--;
 	}
+	SSL_free(client->tls);
+	client->tls = NULL;
 	close(client->fd);
 	client->phase = ABSENT;
 	present--;
@@ -254,6 +292,18 @@ static void ask(struct client *client)
 	client->began = now();
 	if (!send_now(client, request, request_length))
 		lose(client, strerror(errno));
+}
+
+/* Which database a client uses. */
+static int database_of(const struct client *client)
+{
+	const int others = wish.databases - 1;
+
+	if (!wish.first_share || !others)
+		return client->number % wish.databases;
+	if (client->number % 100 < wish.first_share)
+		return 0;
+	return 1 + client->number % others;
 }
 
 static void connect_client(struct client *client)
@@ -297,20 +347,61 @@ static void send_startup(struct client *client)
 {
 	uint8_t packet[256];
 	char user[64];
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
+	char database[64];
+	const char *mark = strstr(wish.database, "%d");
 	int length;
 
 	name_user(client, user, sizeof(user));
+	snprintf(database, sizeof(database), "%.*s", mark ? (int)(mark - wish.database) : 63,
+		wish.database);
+	if (mark)
+		snprintf(database + strlen(database), sizeof(database) - strlen(database),
+			"%d%s", database_of(client), mark + 2);
 	length = snprintf((char *)packet + 8, sizeof(packet) - 9, "user%c%s%cdatabase%c%s%c", 0,
-		user, 0, 0, wish.database, 0);
+		user, 0, 0, database, 0);
 	packet[8 + length] = 0;
 	put_int32(packet, (uint32_t)length + 9);
 	put_int32(packet + 4, 3 << 16);
 	client->phase = LOGGING_IN;
-	if (epoll_ctl(epoll, EPOLL_CTL_MOD, client->fd, &event) < 0)
-		fail("epoll_ctl");
 	if (!send_now(client, packet, (size_t)length + 9))
 		lose(client, strerror(errno));
+}
+
+static void on_connected(struct client *client)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
+
+	if (epoll_ctl(epoll, EPOLL_CTL_MOD, client->fd, &event) < 0)
+		fail("epoll_ctl");
+	if (!wish.tls) {
+		send_startup(client);
+		return;
+	}
+	client->phase = OFFERING_TLS;
+	if (!send_now(client, "\0\0\0\10\4\322\26\57", 8))
+		lose(client, strerror(errno));
+}
+
+/* Messages of a handshake are small enough to be sent at once, on loopback. */
+static void shake_hands(struct client *client)
+{
+	int result;
+
+	if (client->phase == OFFERING_TLS) {
+		if (recv(client->fd, area, 1, 0) != 1 || area[0] != 'S') {
+			lose(client, "no TLS");
+			return;
+		}
+		client->tls = SSL_new(tls_context);
+		if (!client->tls || SSL_set_fd(client->tls, client->fd) != 1)
+			fail("SSL_new");
+		client->phase = SHAKING_HANDS;
+	}
+	result = SSL_connect(client->tls);
+	if (result == 1)
+		send_startup(client);
+	else if (SSL_get_error(client->tls, result) != SSL_ERROR_WANT_READ)
+		lose(client, "the TLS handshake failed");
 }
 
 /* --- logging in --------------------------------------------------------------------------- */
@@ -379,6 +470,23 @@ static void keep_time(double microseconds)
 	times[times_count++] = (float)microseconds;
 }
 
+/* Send the statement of a client that has just logged in. */
+static void send_statement(struct client *client)
+{
+	uint8_t packet[256];
+	const int length = snprintf(
+		(char *)packet + 5, sizeof(packet) - 12, "%s%c%s", STATEMENT, 0, wish.sql);
+
+	client->parsed = true;
+	if (length < 0 || (size_t)length >= sizeof(packet) - 12)
+		exit(2);
+	packet[0] = 'P';
+	put_int32(packet + 1, (uint32_t)length + 7);
+	memcpy(packet + 5 + length, "\0\0\0S\0\0\0\4", 8);
+	if (!send_now(client, packet, (size_t)length + 13))
+		lose(client, strerror(errno));
+}
+
 /* Send the query of a client that has just logged in. */
 static void send_first(struct client *client)
 {
@@ -405,6 +513,10 @@ static void finish_request(struct client *client)
 		send_first(client);
 		return;
 	}
+	if (client->phase == LOGGING_IN && wish.prepared && !client->parsed) {
+		send_statement(client);
+		return;
+	}
 	if (client->phase == LOGGING_IN) {
 		logging_in--;
 		logged_in++;
@@ -422,7 +534,8 @@ static void finish_request(struct client *client)
 	}
 	if (!client->failed) {
 		done++;
-		if (measuring)
+		client->requests++;
+		if (measuring && (!wish.first_share || database_of(client) == 0))
 			keep_time((now() - client->began) * 1e6);
 	}
 	client->phase = RESTING;
@@ -494,6 +607,20 @@ static void take_bytes(struct client *client, const uint8_t *at, size_t length)
 	}
 }
 
+static ssize_t receive(const struct client *client)
+{
+	int got;
+
+	if (!client->tls)
+		return recv(client->fd, area, sizeof(area), 0);
+	got = SSL_read(client->tls, area, sizeof(area));
+	if (got <= 0 && SSL_get_error(client->tls, got) == SSL_ERROR_WANT_READ)
+		errno = EAGAIN;
+	else if (got <= 0)
+		return 0;
+	return got > 0 ? got : -1;
+}
+
 static void on_event(struct client *client, uint32_t what)
 {
 	ssize_t got;
@@ -504,18 +631,24 @@ static void on_event(struct client *client, uint32_t what)
 		if (what & (EPOLLERR | EPOLLHUP))
 			lose(client, "cannot connect");
 		else
-			send_startup(client);
+			on_connected(client);
 		return;
 	}
-	got = recv(client->fd, area, sizeof(area), 0);
-	if (got < 0 && errno == EAGAIN)
-		return;
-	if (got <= 0) {
-		lose(client, got < 0 ? strerror(errno) : "connection closed");
+	if (client->phase < LOGGING_IN) {
+		shake_hands(client);
 		return;
 	}
-	bytes += (uint64_t)got;
-	take_bytes(client, area, (size_t)got);
+	do {
+		got = receive(client);
+		if (got < 0 && errno == EAGAIN)
+			return;
+		if (got <= 0) {
+			lose(client, got < 0 ? strerror(errno) : "connection closed");
+			return;
+		}
+		bytes += (uint64_t)got;
+		take_bytes(client, area, (size_t)got);
+	} while (client->tls); /* may hold more that has been received */
 }
 
 /* --- the loop ----------------------------------------------------------------------------- */
@@ -701,6 +834,34 @@ static double time_at(double share)
 	return times_count ? (double)times[(size_t)((double)(times_count - 1) * share)] : 0;
 }
 
+/* Jain's index of the requests of clients, of all or of one database. */
+static double jain(int database)
+{
+	double sum = 0;
+	double squares = 0;
+	int count = 0;
+
+	for (int i = 0; i < wish.clients; i++) {
+		const double each = (double)clients[i].requests;
+
+		if (database >= 0 && database_of(&clients[i]) != database)
+			continue;
+		sum += each;
+		squares += each * each;
+		count++;
+	}
+	return squares > 0 ? sum * sum / (squares * count) : 1;
+}
+
+static double least_jain(void)
+{
+	double least = 1;
+
+	for (int i = 0; i < wish.databases; i++)
+		least = jain(i) < least ? jain(i) : least;
+	return least;
+}
+
 static void tell(void)
 {
 	qsort(times, times_count, sizeof(*times), compare);
@@ -709,10 +870,11 @@ static void tell(void)
 			*at = ' ';
 	printf("{\"done\": %ld, \"errors\": %ld, \"said\": \"%s\", \"seconds\": %.6f, "
 	       "\"cpu\": %.9f, \"bytes\": %llu, \"began\": %.6f, \"ended\": %.6f, "
-	       "\"p50\": %.2f, \"p99\": %.2f, \"max\": %.2f}\n",
+	       "\"p50\": %.2f, \"p99\": %.2f, \"max\": %.2f, \"jain\": %.4f, "
+	       "\"jain_least\": %.4f}\n",
 		done, errors, first_error, window_ended - window_began, cpu_ended - cpu_began,
 		(unsigned long long)bytes, wall_began, wall_ended, time_at(0.5), time_at(0.99),
-		time_at(1));
+		time_at(1), jain(-1), least_jain());
 }
 
 static enum mode read_mode(const char *name)
@@ -736,7 +898,8 @@ static void read_options(int argc, char **argv)
 	int option;
 
 	wish.mode = read_mode(argv[1]);
-	while ((option = getopt(argc - 1, argv + 1, "p:u:d:W:q:s:m:xc:t:w:n:b:P:")) != -1) {
+	while ((option = getopt(argc - 1, argv + 1, "p:u:d:D:k:TW:q:s:m:xXc:t:w:n:b:P:")) !=
+		-1) {
 		switch (option) {
 		case 'p':
 			wish.port = atoi(optarg);
@@ -746,6 +909,15 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'd':
 			wish.database = optarg;
+			break;
+		case 'D':
+			wish.databases = atoi(optarg) > 0 ? atoi(optarg) : 1;
+			break;
+		case 'k':
+			wish.first_share = atoi(optarg);
+			break;
+		case 'T':
+			wish.tls = true;
 			break;
 		case 'W':
 			wish.password = optarg;
@@ -761,6 +933,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'x':
 			wish.extended = true;
+			break;
+		case 'X':
+			wish.prepared = true;
 			break;
 		case 'c':
 			wish.clients = atoi(optarg);
@@ -778,7 +953,9 @@ static void read_options(int argc, char **argv)
 			wish.copy_bytes = strtoull(optarg, NULL, 10);
 			break;
 		case 'P':
-			wish.pid = (pid_t)atoi(optarg);
+			if (wish.pid_count == MOST_PIDS)
+				exit(2);
+			wish.pids[wish.pid_count++] = (pid_t)atoi(optarg);
 			break;
 		default:
 			exit(2);
@@ -796,10 +973,13 @@ int main(int argc, char **argv)
 	};
 
 	read_options(argc, argv);
+	signal(SIGPIPE, SIG_IGN);
 	make_request();
 	clients = calloc((size_t)wish.clients, sizeof(*clients));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!clients || epoll < 0)
+	if (wish.tls)
+		tls_context = SSL_CTX_new(TLS_client_method());
+	if (!clients || epoll < 0 || (wish.tls && !tls_context))
 		fail("start");
 	run[wish.mode]();
 	ending = true;

@@ -55,12 +55,12 @@ def compiler():
     return next(filter(None, (shutil.which(name) for name in ("cc", "gcc", "clang"))), None)
 
 
-def compile_tool(name, folder):
+def compile_tool(name, folder, *options):
     """Compile a program of this folder; returns its path."""
     path = os.path.join(folder, name)
-    command = [compiler(), "-O2", "-D_GNU_SOURCE", "-std=gnu17", "-o", path]
+    command = [compiler(), "-O2", "-D_GNU_SOURCE", "-std=gnu17", *options, "-o", path]
     done = subprocess.run(
-        command + [os.path.join(HERE, name + ".c"), "-lcrypto"], capture_output=True, text=True
+        command + [os.path.join(HERE, name + ".c"), "-lssl", "-lcrypto"], capture_output=True, text=True
     )
     if done.returncode != 0:
         raise Trouble(f"cannot compile {name}.c: {done.stderr[-1000:]}")
@@ -75,6 +75,7 @@ class FakeServer:
         self._process = subprocess.Popen(
             [program, str(self.port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+        self.pid = self._process.pid
         if self._process.stdout.readline() != b"ready\n":
             raise Trouble("the fake server did not start")
 
@@ -85,29 +86,38 @@ class FakeServer:
 
 
 class Load:
-    """The load generator, with the address and process to measure."""
+    """The load generator, with the address and the process or processes to measure."""
 
     def __init__(self, program, port, pid=0, user=USER, database=DATABASE, password=""):
         self._command = [program]
-        self._where = ["-p", str(port), "-u", user, "-d", database, "-W", password, "-P", str(pid)]
+        self._where = ["-p", str(port), "-u", user, "-d", database, "-W", password]
+        for each in pid if isinstance(pid, list) else [pid]:
+            self._where += ["-P", str(each)]
 
     def _arguments(self, mode, options):
         return self._command + [mode, *self._where, *map(str, options)]
 
-    def run(self, mode, *options, timeout=300):
-        """Run it to its end; its result. Errors of clients are an error here."""
-        done = subprocess.run(
+    def run(self, mode, *options, timeout=300, started=lambda pid: None):
+        """Run it to its end; its result. Errors of clients are an error here. `started` is told the
+        number of its process."""
+        with subprocess.Popen(
             self._arguments(mode, options),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout,
-        )
-        if done.returncode != 0:
-            raise Trouble(f"load ended with {done.returncode}: {done.stderr[-500:]}")
-        got = json.loads(done.stdout.splitlines()[-1])
+        ) as process:
+            started(process.pid)
+            try:
+                printed, errors = process.communicate(timeout=timeout)
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode != 0:
+            raise Trouble(f"load ended with {process.returncode}: {errors[-500:]}")
+        got = json.loads(printed.splitlines()[-1])
         if got["errors"] or not got["done"]:
-            raise Trouble(f"{got['errors']} errors, {got['done']} done: {got['printed']}")
+            raise Trouble(f"{got['errors']} errors, {got['done']} done: {got['said']}")
         return got
 
     @contextlib.contextmanager
@@ -273,10 +283,15 @@ def calls_of_transactions(pid, load, folder, *options, least=4000):
 class Daemon:
     """pgusher or PgBouncer with a configuration that both understand."""
 
-    def __init__(self, name, folder, load_program, databases, auth=None, users=None, **settings):
+    def __init__(
+        self, name, folder, load_program, databases, auth=None, users=None, program=None, port=None,
+        **settings
+    ):
         self.name = name
+        self._program = program
+        self._number = free_port()
         self.folder = folder
-        self.port = free_port()
+        self.port = port or self._number
         self._load_program = load_program
         self.process = None
         values = {
@@ -304,7 +319,7 @@ class Daemon:
         self._write("userlist", ['"admin" ""', *secrets])
 
     def _path(self, kind):
-        return os.path.join(self.folder, f"{self.name}.{self.port}.{kind}")
+        return os.path.join(self.folder, f"{self.name}.{self._number}.{kind}")
 
     def _write(self, kind, lines):
         with open(self._path(kind), "w") as file:
@@ -312,9 +327,11 @@ class Daemon:
         own(self._path(kind))
 
     def program(self):
+        if self._program:
+            return self._program
         return binary() if self.name == OURS else find_pgbouncer()
 
-    def start(self, prefix=(), timeout=20):
+    def start(self, prefix=(), timeout=20, environment=None):
         """Start, with another program around it if given, and wait until it serves."""
         with open(self._path("log"), "wb") as log:
             own(self._path("log"))
@@ -324,6 +341,7 @@ class Daemon:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
+                env={**os.environ, **(environment or {})},
             )
         wait_until(self._is_up, timeout, f"{self.name} to serve", interval=0.05)
         return self
@@ -403,11 +421,11 @@ class Rig:
         return Daemon(name, self.folder, self.load_program, databases, **options)
 
     @contextlib.contextmanager
-    def running(self, *names, prefix=(), timeout=20, **options):
+    def running(self, *names, prefix=(), timeout=20, environment=None, **options):
         """Daemons of these names with the same options, started."""
         daemons = [self.daemon(name, **options) for name in names]
         try:
-            yield [daemon.start(prefix, timeout) for daemon in daemons]
+            yield [daemon.start(prefix, timeout, environment) for daemon in daemons]
         finally:
             for daemon in daemons:
                 daemon.stop()

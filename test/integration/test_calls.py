@@ -44,7 +44,7 @@ def programs():
     memory = ["-DWITHOUT_MEMORY"] if is_sanitized() else []
     jobs = [
         (["-shared", "-fPIC", *memory], "integration/support/compiled/failing_calls.c", "calls.so", ["-ldl"]),
-        ([], "bench/load.c", "load", ["-lcrypto"]),
+        ([], "bench/load.c", "load", ["-lssl", "-lcrypto"]),
         ([], "bench/fake.c", "fake", []),
     ]
     for options, source, name, libraries in jobs:

@@ -91,10 +91,10 @@ def warm(load):
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("protocol", ["simple", "extended"])
+@pytest.mark.parametrize("protocol", ["simple", "extended", "prepared"])
 def test_a_transaction_costs_two_receives_and_two_sends(new_counted, tools, strace, protocol):
     pooler, load = new_counted()
-    more = ["-x"] if protocol == "extended" else []
+    more = {"simple": [], "extended": ["-x"], "prepared": ["-X"]}[protocol]
     per = {}
     for _ in range(3):
         trace, done = rig.calls_of_transactions(
@@ -108,6 +108,8 @@ def test_a_transaction_costs_two_receives_and_two_sends(new_counted, tools, stra
         receives = trace.count("recvfrom", "recvmsg", "read", "readv") / done
         sends = trace.count("sendto", "sendmsg", "write", "writev") / done
         assert abs(receives - 2) <= margin and abs(sends - 2) <= margin, per
+        # No lock and no wake-up of another thread; the rest are ticks, which take two calls.
+        assert trace.count("futex") == 0 and trace.count("eventfd2") == 0, per
         # How many events a wait returns depends on other load of the machine.
         if trace.count() / done <= 4.2:
             break
@@ -131,14 +133,33 @@ def test_idle_clients_cause_no_wakeups(new_counted, tools, strace):
     assert sum(idle.values()) <= sum(without.values()) + 3, (without, idle)
 
 
-def test_an_idle_client_takes_less_than_800_bytes(new_counted, bytes_matter):
+def test_one_thread_serves_all(new_counted):
+    pooler, load = new_counted()
+    warm(load)
+    with load.idle(CLIENTS) as grow:
+        grow(CLIENTS)
+        load.run("transactions", "-c", 50, "-n", 2000)
+        assert len(os.listdir(f"/proc/{pooler.process.pid}/task")) == 1
+
+
+@pytest.mark.skipif(sys.maxsize < 2**32 or os.uname().machine != "x86_64", reason="sizes of x86-64")
+def test_objects_of_links_are_not_larger_than_before(new_counted):
+    """A byte more for each client is paid for by every process with ten thousand of them."""
+    pooler, _ = new_counted()
+    sizes = {row["name"]: int(row["size"]) for row in pooler.show("MEM")}
+    most = {"client_cache": 520, "server_cache": 928, "held_cache": 256, "backlog_cache": 168}
+    assert {name: size for name, size in sizes.items() if size > most.get(name, size)} == {}
+    assert most.keys() <= sizes.keys()
+
+
+def test_an_idle_client_takes_less_than_620_bytes(new_counted, bytes_matter):
     pooler, load = new_counted()
     warm(load)
     before = memory(pooler)
     with load.idle(CLIENTS) as grow:
         grow(CLIENTS)
         each = (memory(pooler) - before) / CLIENTS
-    assert each < 800
+    assert each < 620
     wait_until(lambda: memory(pooler) - before < 200 * CLIENTS, 60, "their memory to come back")
 
 
