@@ -75,6 +75,7 @@ bool directory_add(struct directory *directory, struct database *database)
 struct registry *directory_home_of(struct process *process, const char *name)
 {
 	struct directory *directory = &process->directory;
+	const struct database_config *template;
 	const struct database *found;
 	unsigned hash;
 
@@ -84,16 +85,22 @@ struct registry *directory_home_of(struct process *process, const char *name)
 	lock_give(&directory->lock);
 	if (found)
 		return found->registry;
+	template = snapshot_template(process->config);
+	if (!template)
+		return NULL;
 	/* All workers choose the same home, so that two of them do not make one database. */
-	return snapshot_template(process->config) ? process->registries[hash % process->workers]
-						  : NULL;
+	return process->registries[(template->worker >= 0 ? (unsigned)template->worker : hash) %
+		process->workers];
 }
 
 /* Of two with the same number the later one: the first worker also accepts all clients. */
-struct registry *directory_choose_home(struct process *process)
+struct registry *directory_choose_home(
+	struct process *process, const struct database_config *config)
 {
 	struct registry *home = process->registries[0];
 
+	if (config->worker >= 0)
+		return process->registries[(unsigned)config->worker % process->workers];
 	lock_take(&process->directory.lock);
 	for (unsigned i = 1; i < process->workers; i++) {
 		if (process->registries[i]->database_count <= home->database_count)
