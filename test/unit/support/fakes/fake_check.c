@@ -409,7 +409,8 @@ static bool is_unused_below(const struct server_link *server, enum cap_kind kind
 	return (server->in_caps & (1u << kind)) && !cap_keeps_all(server->link.pool, kind) &&
 		(server->link.state == SERVER_IDLE ||
 			pool_wanted_servers(server->link.pool) == 0) &&
-		loop_now(server->link.pool->registry->loop) - server->free_since > USEC_PER_SEC / 100;
+		loop_now(server->link.pool->registry->loop) - server->free_since >
+		USEC_PER_SEC / 100;
 }
 
 static bool is_full(const struct pool *pool)
