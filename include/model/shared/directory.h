@@ -41,7 +41,8 @@ struct database *directory_find(const struct registry *registry, const char *nam
 
 /*
  * Returns the home of the database of this name, or of the automatic database that would be made;
- * NULL if there is no such database. Any thread may ask.
+ * NULL if there is no such database. Any thread may ask. `pgusher` is the console unless a database
+ * has that name.
  */
 struct registry *directory_home_of(struct process *process, const char *name);
 
