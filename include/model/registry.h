@@ -103,7 +103,8 @@ struct registry {
 	usec_t derivation_time; /* duration of the longest recent derivation; 0: none yet */
 	struct helper
 		*system_users; /* threads that look up user names, perhaps over the network */
-	struct external_auth_queue *ldap, *pam; /* NULL until a login needs it */
+	/* Of the first registry, for all; NULL until a login needs it. */
+	struct external_auth_queue *ldap, *pam;
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
 	struct advisor *advisor; /* owned by the daemon; NULL: see admin/advice/advisor */
 };

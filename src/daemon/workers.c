@@ -16,11 +16,16 @@
 #include "session/server/failover.h"
 
 enum {
-	/* A derivation takes milliseconds of CPU time; the loop needs a CPU too. */
+	/*
+	 * A derivation takes milliseconds of CPU time; the loop needs a CPU too. Of several
+	 * workers each has one thread, so that there are no more of them than loops.
+	 */
 	DERIVATION_THREADS = 2,
+	DERIVATION_THREADS_OF_EACH = 1,
 	/*
 	 * Logins wait for their derivation: after a restart a quarter of this number may arrive
-	 * at once from one address, or of one user.
+	 * at once from one address, or of one user. Each worker has this limit for itself: there
+	 * are never more derivations than logins, which max_client_conn limits in all.
 	 */
 	DERIVATIONS_MOST = 65536,
 	/* Nearly always a look-up reads a file; a directory service may block one thread. */
@@ -59,9 +64,13 @@ static bool make_resolver(struct registry *registry)
 
 bool workers_make_parts(struct registry *registry)
 {
+	const unsigned derivation_threads = registry->process->workers_wanted > 1
+		? DERIVATION_THREADS_OF_EACH
+		: DERIVATION_THREADS;
+
 	if (!watching_follow(registry))
 		return refuse("no memory for the log of slow queries");
-	if (!derivations_start(registry, DERIVATION_THREADS, DERIVATIONS_MOST))
+	if (!derivations_start(registry, derivation_threads, DERIVATIONS_MOST))
 		return refuse("cannot make a helper for key derivations");
 	registry->system_users =
 		helper_new(registry->loop, SYSTEM_USER_THREADS, SYSTEM_USERS_MOST);

@@ -11,6 +11,7 @@ from support.process import wait_until
 
 WORKERS = 3
 NAMES = [f"db{number}" for number in range(6)]
+SLEEP = "SELECT pg_sleep(60)"
 
 
 @pytest.fixture
@@ -111,8 +112,9 @@ def test_cancel_finds_its_query_at_any_worker(many):
     for name in NAMES:
         for _ in range(WORKERS):
             client = pooler.client(database=name)
-            client.send(wire.query("SELECT pg_sleep(60)"))
-            pooler.wait_pool(database=name, sv_active=1)
+            client.send(wire.query(SLEEP))
+            # PostgreSQL drops a request for a query that it has not received yet.
+            wait_until(lambda: pooler.cluster.backends(state="active", query=SLEEP))
             cancel(pooler.address, client.key)
             assert client.result().error.is_("ERROR", "57014", "canceling statement due to user request")
             client.close()

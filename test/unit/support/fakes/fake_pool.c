@@ -375,7 +375,7 @@ int fake_end(void **state)
 	process_let_others_run(&fake_process);
 	EACH_REGISTRY (each, &fake_process)
 		watching_end(each);
-	fake_turn();
+	fake_deliver();
 	EACH_REGISTRY (each, &fake_process)
 		end_parts(each);
 	for (unsigned i = fake_workers; i > 0; i--)
