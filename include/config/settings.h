@@ -135,6 +135,7 @@ enum {
 #define SETTING_TYPE_PASSWORD char * /* never shown */
 #define SETTING_TYPE_NETWORKS char * /* a list of networks and addresses */
 #define SETTING_TYPE_PROXY_NETWORKS char * /* likewise, and `unix` */
+#define SETTING_TYPE_CORES char * /* a list, which core_list_read() accepts; or empty */
 #define SETTING_TYPE_SERVICE_NAME char * /* see net/service_name; or empty */
 #define SETTING_TYPE_DATABASE_NAME char * /* any database except the console's */
 #define SETTING_TYPE_POOL_MODE enum pool_mode

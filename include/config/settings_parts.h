@@ -69,6 +69,7 @@ extern const struct setting_kind setting_kind_LDAP_OPTIONS;
 extern const struct setting_kind setting_kind_PASSWORD;
 extern const struct setting_kind setting_kind_NETWORKS;
 extern const struct setting_kind setting_kind_PROXY_NETWORKS;
+extern const struct setting_kind setting_kind_CORES;
 extern const struct setting_kind setting_kind_SERVICE_NAME;
 extern const struct setting_kind setting_kind_DATABASE_NAME;
 extern const struct setting_kind setting_kind_POOL_MODE;

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+#include "net/crew/crew.h"
 #include "net/listener.h"
 #include "net/loop.h"
 
@@ -83,9 +84,9 @@ usec_t systemd_watchdog(void);
 
 /*
  * Send the manager keep-alive messages, as a watchdog of this time expects, for as long as the loop
- * runs. Does nothing for the time 0.
+ * and all others of the crew run. Does nothing for the time 0.
  */
-void systemd_watchdog_start(struct loop *loop, usec_t limit);
+void systemd_watchdog_start(struct loop *loop, struct crew *crew, usec_t limit);
 void systemd_watchdog_stop(struct loop *loop);
 
 #endif

@@ -33,6 +33,12 @@ unsigned workers_end_parts(struct registry *registry);
 bool workers_make_loops(struct daemon *daemon, unsigned count);
 bool workers_make_registries(struct daemon *daemon);
 
+/*
+ * Whether the process may use all processors of `cpu_affinity`. It is asked at the start: a process that
+ * has taken over from another one must not end for that. Returns false, and logs why, if it may not.
+ */
+bool workers_may_be_bound(const struct settings *settings);
+
 /* Let the workers run, each by a thread of its own; the calling thread is the first one. */
 bool workers_start(struct daemon *daemon);
 

@@ -104,8 +104,9 @@ struct statement *statement_open(
 	struct statement_table *table, const void *content, size_t length);
 
 /*
- * As statement_open(), for a takeover: a new statement gets the id that it had in the old
- * process, which must not be in use here.
+ * As statement_open(), for a takeover: the statement has the id that it had in the old process,
+ * which no other text has here. If the content is there with another id, as two workers of the old
+ * process may have had it, there are two statements of it: servers have it by either name.
  */
 struct statement *statement_open_as(
 	struct statement_table *table, uint64_t id, const void *content, size_t length);

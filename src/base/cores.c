@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +52,78 @@ unsigned cores_in_list(const char *text)
 	return is_end(text) ? (unsigned)sum : 0;
 }
 
+static bool add_cores(struct core_list *list, unsigned long long first, unsigned long long last)
+{
+	if (last < first || last >= CORE_NUMBERS)
+		return false;
+	for (; first <= last; first++) {
+		if (list->count == CORE_NUMBERS)
+			return false;
+		list->cores[list->count++] = (uint16_t)first;
+	}
+	return true;
+}
+
+bool core_list_read(const char *text, struct core_list *out)
+{
+	static const char separators[] = ", \t";
+	unsigned long long first, last;
+
+	out->count = 0;
+	for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
+		if (!read_number(&text, &first))
+			return false;
+		last = first;
+		if (*text == '-') {
+			text++;
+			if (!read_number(&text, &last))
+				return false;
+		}
+		if ((*text && !strchr(separators, *text)) || !add_cores(out, first, last))
+			return false;
+	}
+	return true;
+}
+
+/* --- affinity ----------------------------------------------------------------------------- */
+
+static cpu_set_t kept;
+static bool is_kept;
+
+static bool read_affinity(cpu_set_t *out)
+{
+	CPU_ZERO(out);
+	if (!is_kept)
+		return sched_getaffinity(0, sizeof(*out), out) == 0;
+	*out = kept;
+	return true;
+}
+
+void cores_keep(void)
+{
+	is_kept = read_affinity(&kept);
+}
+
+void cores_unbind(void)
+{
+	/* If the process may use none of them any more, the thread stays where it is. */
+	if (is_kept)
+		(void)sched_setaffinity(0, sizeof(kept), &kept);
+}
+
+int core_list_missing(const struct core_list *list)
+{
+	cpu_set_t set;
+
+	if (!read_affinity(&set))
+		return -1;
+	for (unsigned i = 0; i < list->count; i++) {
+		if (!CPU_ISSET(list->cores[i], &set))
+			return list->cores[i];
+	}
+	return -1;
+}
+
 /* So much time of each period, in the same unit. */
 static unsigned worth_of(unsigned long long quota, unsigned long long period)
 {
@@ -78,8 +149,7 @@ static unsigned affinity(void)
 	cpu_set_t set;
 	int count;
 
-	CPU_ZERO(&set);
-	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+	if (!read_affinity(&set))
 		return 1;
 	count = CPU_COUNT(&set);
 	return count > 0 ? (unsigned)count : 1;

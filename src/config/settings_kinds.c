@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/cores.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "config/settings_parts.h"
@@ -417,6 +418,14 @@ static bool read_proxy_networks(const struct setting_request *request, void *fie
 	return read_network_list(request, field, true);
 }
 
+static bool read_cores(const struct setting_request *request, void *field)
+{
+	struct core_list list;
+
+	return core_list_read(request->text, &list) ? read_string(request, field)
+						    : refuse(request);
+}
+
 static bool read_service_name(const struct setting_request *request, void *field)
 {
 	struct service_name name;
@@ -511,6 +520,8 @@ KIND(PROXY_NETWORKS,
 	.allowed = "addresses, networks such as 10.0.0.0/8 and fd00::/8, and the word unix, "
 		   "separated by commas",
 	.read = read_proxy_networks, .render = render_string, .is_text = true);
+KIND(CORES, .allowed = "numbers and ranges of processors such as 0-3 or 0 2 4",
+	.read = read_cores, .render = render_string, .is_text = true);
 KIND(SERVICE_NAME, .allowed = "dns:NAME or dns:NAME:PORT", .read = read_service_name,
 	.render = render_string, .is_text = true);
 KIND(DATABASE_NAME, .allowed = "any name but pgbouncer", .read = read_database_name,

@@ -229,11 +229,13 @@ static bool is_from_main_process(const struct daemon *daemon)
 static bool finish_takeover(struct daemon *daemon)
 {
 	struct takeover *takeover = daemon->takeover;
+	struct registry *each;
 	char why[512];
 
 	if (!takeover_adopt(takeover, &daemon->registry))
 		return refuse("cannot rebuild what the old process had");
-	watching_note_running(&daemon->registry);
+	EACH_REGISTRY (each, &daemon->process)
+		watching_note_running(each);
 	if (!is_from_main_process(daemon))
 		return refuse(
 			"the process at the Unix socket is not the one to take over from");
@@ -267,7 +269,7 @@ bool lifecycle_start(
 	struct daemon *daemon, const struct options *options, struct snapshot *config)
 {
 	daemon->options = options;
-	if (!make_loop(daemon)) {
+	if (!workers_may_be_bound(snapshot_settings(config)) || !make_loop(daemon)) {
 		snapshot_unref(config);
 		return false;
 	}
@@ -286,7 +288,7 @@ bool lifecycle_start(
 	if (!(daemon->takeover ? finish_takeover(daemon) : serve_metrics(daemon)))
 		return false;
 	descriptor_limit_count_others(&daemon->registry);
-	systemd_watchdog_start(&daemon->loop, watchdog_of(daemon));
+	systemd_watchdog_start(&daemon->loop, &daemon->process.crew, watchdog_of(daemon));
 	watch_files(daemon);
 	return true;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cores.h"
 #include "base/log_sinks.h"
 #include "base/text.h"
 #include "daemon/privileges.h"
@@ -61,6 +62,19 @@ static void check_libraries(const struct survey *survey)
 
 	if (!auth_load(survey->config, why, sizeof(why)))
 		report(survey, PROBLEM_ERROR, "%s", why);
+}
+
+static void check_affinity(const struct survey *survey)
+{
+	struct core_list list;
+	int missing;
+
+	if (!core_list_read(survey->settings->cpu_affinity, &list))
+		return;
+	missing = core_list_missing(&list);
+	if (missing >= 0)
+		report(survey, PROBLEM_ERROR,
+			"cpu_affinity: this process may use no processor %d", missing);
 }
 
 static void check_user(const struct survey *survey)
@@ -271,6 +285,7 @@ void surroundings_check(
 	static void (*const checks[])(const struct survey *survey) = {
 		check_tls,
 		check_libraries,
+		check_affinity,
 		check_user,
 		check_socket_directory,
 		check_socket_rights,

@@ -294,22 +294,29 @@ void systemd_progress(const char *text)
 static struct {
 	struct deadline deadline;
 	struct loop *loop;
+	struct crew *crew;
 	usec_t period; /* 0: no watchdog */
 } watchdog;
 
+/* A worker that has not answered since the last time may be busy: look again soon. */
 static void keep_alive(struct deadline *deadline)
 {
-	notify("WATCHDOG=1");
-	wheel_set(&watchdog.loop->wheel, deadline, loop_now(watchdog.loop) + watchdog.period);
+	const bool all_turn = crew_answers(watchdog.crew);
+	const usec_t wait = all_turn ? watchdog.period : watchdog.period / 8;
+
+	if (all_turn)
+		notify("WATCHDOG=1");
+	wheel_set(&watchdog.loop->wheel, deadline, loop_now(watchdog.loop) + wait);
 }
 
-void systemd_watchdog_start(struct loop *loop, usec_t limit)
+void systemd_watchdog_start(struct loop *loop, struct crew *crew, usec_t limit)
 {
 	/* Half of the time limit, as sd_watchdog_enabled(3) recommends. */
 	watchdog.period = systemd_is_there() ? limit / 2 : 0;
 	if (watchdog.period == 0)
 		return;
 	watchdog.loop = loop;
+	watchdog.crew = crew;
 	watchdog.deadline.expire = keep_alive;
 	keep_alive(&watchdog.deadline);
 }

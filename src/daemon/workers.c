@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cores.h"
 #include "base/log.h"
 #include "daemon/apply.h"
 #include "net/resolver.h"
@@ -91,6 +93,22 @@ unsigned workers_end_parts(struct registry *registry)
 
 /* --- the other workers -------------------------------------------------------------------- */
 
+bool workers_may_be_bound(const struct settings *settings)
+{
+	struct core_list list;
+	char why[96];
+	int missing;
+
+	if (!core_list_read(settings->cpu_affinity, &list))
+		return refuse("cpu_affinity is malformed");
+	missing = core_list_missing(&list);
+	if (missing < 0)
+		return true;
+	snprintf(why, sizeof(why), "cpu_affinity: this process may use no processor %d",
+		missing);
+	return refuse(why);
+}
+
 bool workers_make_loops(struct daemon *daemon, unsigned count)
 {
 	struct process *process = &daemon->process;
@@ -137,22 +155,52 @@ static void share(struct process *process)
 	lock_share(&process->own_connections.lock);
 }
 
+/* Worker i to the i-th processor of the list, from its beginning again if that is shorter. */
+static void bind_workers(struct process *process, const struct core_list *list)
+{
+	char numbers[WORKERS_MOST * sizeof(" 1023")] = "";
+	size_t length = 0;
+
+	for (unsigned i = 0; i < process->workers; i++) {
+		const int core = list->cores[i % list->count];
+
+		if (!crew_pin(&process->crew, i, core))
+			log_write(LEVEL_ERROR,
+				"cpu_affinity: worker %u cannot be bound to processor %d: %m",
+				i, core);
+		length += (size_t)snprintf(
+			numbers + length, sizeof(numbers) - length, " %d", core);
+	}
+	log_write(LEVEL_LOG, "cpu_affinity: %u worker%s, on processor%s%s", process->workers,
+		process->workers == 1 ? "" : "s", process->workers == 1 ? "" : "s", numbers);
+}
+
 bool workers_start(struct daemon *daemon)
 {
 	struct process *process = &daemon->process;
+	struct core_list list;
 
-	if (process->workers < 2)
-		return true;
-	share(process);
+	if (process->workers > 1)
+		share(process);
 	for (unsigned i = 1; i < process->workers; i++)
 		janitor_start(&daemon->others[i - 1].janitor, process->registries[i], NULL);
-	return crew_start(&process->crew) || refuse(strerror(errno));
+	if (!core_list_read(process->settings->cpu_affinity, &list))
+		list.count = 0;
+	if (list.count > 0)
+		cores_keep();
+	if (!crew_start(&process->crew))
+		return refuse(strerror(errno));
+	if (list.count > 0)
+		bind_workers(process, &list);
+	return true;
 }
 
 void workers_stop(struct daemon *daemon)
 {
-	if (daemon->process.crew.count > 0) /* else the start has failed before */
-		crew_stop(&daemon->process.crew);
+	/* The process may have failed to start before there was a crew. */
+	if (!daemon->process.crew.members)
+		return;
+	crew_stop(&daemon->process.crew);
 	for (unsigned i = 1; i < daemon->process.workers; i++) {
 		if (daemon->others[i - 1].janitor.registry)
 			janitor_stop(&daemon->others[i - 1].janitor);

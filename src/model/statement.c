@@ -155,7 +155,7 @@ struct statement *statement_open_as(
 	const unsigned hash = (unsigned)keyed_hash_of(table->hash, content, length);
 	struct statement *statement = find(table, content, length, hash);
 
-	if (statement)
+	if (statement && (id == 0 || statement->id == id))
 		return statement_ref(statement);
 	if (id > 0)
 		statement_skip_ids(table, id);

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cores.h"
 #include "base/log.h"
 
 /* Enough for PAM modules and LDAP, and small enough for a process with limited memory. */
@@ -105,6 +106,8 @@ static void *run_thread(void *argument)
 	struct helper_thread *thread = argument;
 	struct helper *helper = thread->helper;
 
+	/* The thread that has started this one may be bound to a core, which it needs itself. */
+	cores_unbind();
 	pthread_mutex_lock(&helper->lock);
 	while (!helper->stopping) {
 		struct helper_job *job = take_next(helper);

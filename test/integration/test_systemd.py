@@ -196,6 +196,26 @@ def test_the_watchdog_is_notified_by_a_loop_that_turns(new_pooler, manager):
     manager.wait("^WATCHDOG=1$")
 
 
+def test_the_watchdog_is_not_notified_if_a_worker_is_stuck(new_pooler, manager, folder):
+    library = os.path.join(folder, "stuck.so")
+    source = os.path.join(os.path.dirname(__file__), "support", "compiled", "stuck_thread.c")
+    run([shutil.which("cc"), "-D_GNU_SOURCE", "-shared", "-fPIC", source, "-o", library, "-ldl"])
+    os.chmod(library, 0o755)
+    arm = os.path.join(folder, "arm")
+    pooler = started(
+        new_pooler, manager, {"workers": 3}, WATCHDOG_USEC="400000", LD_PRELOAD=library,
+        PGUSHER_STUCK_THREAD="pgusher-work-2", PGUSHER_STUCK_ARM=arm)
+    for _ in range(3):
+        manager.wait("^WATCHDOG=1$", 2)
+    with open(arm, "w"):
+        # One may be on its way.
+        assert manager.silent("WATCHDOG", 1.5) or manager.silent("WATCHDOG", 1.5)
+    os.unlink(arm)
+    for _ in range(3):
+        manager.wait("^WATCHDOG=1$", 5)
+    assert pooler.client().value("SELECT 1") == "1"
+
+
 def test_a_manager_that_hangs_delays_no_client(new_pooler, manager):
     pooler = started(new_pooler, manager, {"stats_period": 1}, WATCHDOG_USEC="20000")
     manager.wait("READY")

@@ -7,7 +7,8 @@ import pytest
 
 from support import wire
 from support.clients.raw import cancel
-from support.process import wait_until
+from support.process import run, wait_until
+from support.servers.pooler import binary
 
 WORKERS = 3
 NAMES = [f"db{number}" for number in range(6)]
@@ -49,6 +50,57 @@ def test_each_worker_has_a_thread_and_all_databases_are_served(many):
 
 def test_one_worker_has_no_thread_of_its_own(new_pooler):
     assert threads(new_pooler({"workers": 1})) == []
+
+
+def processors(pooler, worker=0):
+    """The processors that this worker is bound to. The first one is the main thread."""
+    for thread in os.listdir(f"/proc/{pooler.process.pid}/task"):
+        with open(f"/proc/{pooler.process.pid}/task/{thread}/status") as file:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        if status["Name"] == f"pgusher-work-{worker}" or (
+                worker == 0 and int(thread) == pooler.process.pid):
+            return status["Cpus_allowed_list"]
+    raise AssertionError(f"no worker {worker}")
+
+
+@pytest.mark.setting("cpu_affinity")
+def test_workers_are_bound_to_processors_in_turn(many):
+    first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+    pooler = many({"cpu_affinity": f"{last}, {first}"})
+    pooler.wait_log(f"cpu_affinity: 3 workers, on processors {last} {first} {last}$")
+    assert [processors(pooler, worker) for worker in range(3)] == [str(last), str(first), str(last)]
+    assert pooler.client(database=NAMES[0]).query("SELECT 1").value == "1"
+
+
+def test_a_single_worker_is_bound_too(new_pooler):
+    last = max(os.sched_getaffinity(0))
+    pooler = new_pooler({"workers": 1, "cpu_affinity": last})
+    pooler.wait_log(f"cpu_affinity: 1 worker, on processor {last}$")
+    assert processors(pooler) == str(last)
+
+
+def test_helper_threads_of_a_bound_worker_run_anywhere(new_pooler):
+    last = max(os.sched_getaffinity(0))
+    pooler = new_pooler(
+        {"workers": 1, "cpu_affinity": last, "auth_type": "scram-sha-256"},
+        auth={"app": "a password", "admin": ""})
+    pooler.wait_log("cpu_affinity: ")
+    assert pooler.client(password="a password").value("SELECT 1") == "1"
+    folder = f"/proc/{pooler.process.pid}/task"
+    (helper,) = [thread for thread in os.listdir(folder) if int(thread) != pooler.process.pid]
+    assert os.sched_getaffinity(int(helper)) == os.sched_getaffinity(0)
+
+
+@pytest.mark.parametrize("value, problem", [
+    ("1023", "this process may use no processor 1023"), ("0-", "allowed is numbers and ranges")])
+def test_a_processor_that_is_not_there_is_a_mistake(new_pooler, value, problem):
+    pooler = new_pooler({"cpu_affinity": value}, start=False)
+    pooler.allow("cpu_affinity|cannot load config file")
+    assert pooler.run_to_end() == 1
+    assert pooler.lines(f"cpu_affinity.*{problem}")
+    result = run([binary(), "--check", pooler.config_path], check=False)
+    assert result.returncode == 1
+    assert problem in result.stdout
 
 
 def test_counts_of_all_workers_are_shown_together(many):

@@ -14,7 +14,11 @@
 
 struct adoption;
 
-/* Return an empty adoption for the caller to free, or NULL when out of memory. */
+/*
+ * Return an empty adoption into the process of this registry, the first one, for the caller to free,
+ * or NULL when out of memory. No other thread of the process runs until adoption_activate() has
+ * returned.
+ */
 struct adoption *adoption_new(struct registry *registry);
 
 /*

@@ -21,7 +21,8 @@ struct adopted_link {
 };
 
 struct adoption {
-	struct registry *registry;
+	struct registry
+		*registry; /* the first one of the process: each link goes to its home */
 	struct adopted_link *entries; /* uthash, in the order in which they came */
 	struct adoption_statements *statements; /* until all links have been joined */
 };

@@ -155,6 +155,7 @@ static void on_canceled(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
 
+	process_stop_others(registry->process);
 	if (!waits_has(client))
 		link_log(&client->link, LEVEL_WARNING,
 			"admin cancel request for non-waiting client?");
@@ -164,6 +165,7 @@ static void on_canceled(struct client_link *client)
 		control_resume(registry, NULL);
 		waits_look(registry);
 	}
+	process_let_others_run(registry->process);
 }
 
 static void free_session(struct loop_task *task)

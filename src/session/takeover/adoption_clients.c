@@ -210,7 +210,7 @@ static const struct stream_handlers *handlers_of(
 
 void adoption_clients_take(struct adoption *adoption, const struct link_record *record, int fd)
 {
-	struct registry *registry = adoption->registry;
+	struct registry *registry = adoption_facts_home(adoption->registry, record->database);
 	const enum client_state state = client_state_of(record->state);
 	struct client_link *client =
 		state == CLIENT_STATES ? NULL : slab_take(&registry->clients);

@@ -19,6 +19,16 @@ usec_t adoption_facts_moment(const struct registry *registry, uint64_t age)
 	return age < (uint64_t)now ? now - (usec_t)age : 1;
 }
 
+struct registry *adoption_facts_home(struct registry *registry, const char *database_name)
+{
+	struct process *process = registry->process;
+	struct registry *home = process->workers > 1 && database_name
+		? directory_home_of(process, database_name)
+		: NULL;
+
+	return home ? home : registry;
+}
+
 struct pool *adoption_facts_pool(struct registry *registry, const char *database_name,
 	const char *user_name, const char *role)
 {
@@ -155,6 +165,7 @@ static void adopt_process(struct registry *registry, const struct facts *facts)
 	count_record_add_process(registry, facts->counts.at, facts->counts.length);
 }
 
+/* The registry is the home of the database, also in the functions below. */
 static void adopt_database(struct registry *registry, const struct facts *facts)
 {
 	struct database *database =
@@ -193,6 +204,16 @@ static void adopt_user(struct registry *registry, const char *name, const uint8_
 
 	if (user && user->secret && client_key)
 		take_client_key(user_keys(user), client_key);
+}
+
+/* Any worker may need the key: it is of a user, whose databases have different homes. */
+static void adopt_user_everywhere(
+	const struct process *process, const char *name, const uint8_t *client_key)
+{
+	struct registry *each;
+
+	EACH_REGISTRY (each, process)
+		adopt_user(each, name, client_key);
 }
 
 static void adopt_credential(
@@ -291,14 +312,15 @@ static void adopt_pool(struct registry *registry, const struct facts *facts)
 void adoption_facts_secret(struct registry *registry, const char *database, const char *user,
 	const char *secret, const uint8_t client_key[SCRAM_KEY_SIZE])
 {
-	const struct user *known = registry_find_user(registry, user);
+	struct registry *home = adoption_facts_home(registry, database);
+	const struct user *known = registry_find_user(home, user);
 	struct pool *pool;
 
 	if (!secret || (known && known->secret)) {
-		adopt_user(registry, user, client_key);
+		adopt_user(home, user, client_key);
 		return;
 	}
-	pool = adoption_facts_pool(registry, database, user, NULL);
+	pool = adoption_facts_pool(home, database, user, NULL);
 	if (pool && !pool->credential && !pool->database->config->user)
 		adopt_credential(pool, secret, false, client_key);
 }
@@ -314,13 +336,13 @@ bool adoption_facts_take(struct registry *registry, uint8_t kind, struct reader 
 		adopt_process(registry, &facts);
 		break;
 	case INVENTORY_DATABASE:
-		adopt_database(registry, &facts);
+		adopt_database(adoption_facts_home(registry, facts.name), &facts);
 		break;
 	case INVENTORY_USER:
-		adopt_user(registry, facts.name, client_key_of(&facts));
+		adopt_user_everywhere(registry->process, facts.name, client_key_of(&facts));
 		break;
 	case INVENTORY_POOL:
-		adopt_pool(registry, &facts);
+		adopt_pool(adoption_facts_home(registry, facts.name), &facts);
 		break;
 	default: /* a kind of a later version */
 		break;

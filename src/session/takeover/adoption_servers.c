@@ -221,7 +221,7 @@ static void drop_server(struct server_link *server)
 
 void adoption_servers_take(struct adoption *adoption, const struct link_record *record, int fd)
 {
-	struct registry *registry = adoption->registry;
+	struct registry *registry = adoption_facts_home(adoption->registry, record->database);
 	const enum server_state state = server_state_of(record->state);
 	struct pool *pool = state == SERVER_STATES
 		? NULL

@@ -6,15 +6,21 @@
 
 #include "session/takeover/inventory.h"
 
-/* One statement, by its number. */
+/*
+ * One text, by its number in the old process. Each worker of this process that uses it has a
+ * statement of its own for it, all with this number.
+ */
 struct adopted_statement {
 	UT_hash_handle by_id;
-	uint64_t id;
-	struct statement *statement; /* a reference */
+	uint64_t id, parses, binds;
+	uint32_t generation;
+	struct tagged_field content; /* points into the record */
+	struct statement
+		*in[]; /* by the number of the registry: references; NULL: not used there */
 };
 
 struct adoption_statements {
-	struct registry *registry;
+	const struct process *process;
 	struct adopted_statement *by_id; /* uthash */
 };
 
@@ -23,8 +29,16 @@ struct adoption_statements *adoption_statements_new(struct registry *registry)
 	struct adoption_statements *adopted = calloc(1, sizeof(*adopted));
 
 	if (adopted)
-		adopted->registry = registry;
+		adopted->process = registry->process;
 	return adopted;
+}
+
+static void free_entry(
+	const struct adoption_statements *adopted, struct adopted_statement *entry)
+{
+	for (unsigned i = 0; i < adopted->process->workers; i++)
+		statement_unref(entry->in[i]);
+	free(entry);
 }
 
 void adoption_statements_free(struct adoption_statements *adopted)
@@ -35,18 +49,45 @@ void adoption_statements_free(struct adoption_statements *adopted)
 		return;
 	HASH_ITER (by_id, adopted->by_id, entry, next) {
 		HASH_DELETE(by_id, adopted->by_id, entry);
-		statement_unref(entry->statement);
-		free(entry);
+		free_entry(adopted, entry);
 	}
 	free(adopted);
 }
 
-static struct statement *find(const struct adoption_statements *adopted, uint64_t id)
+static struct adopted_statement *find_entry(
+	const struct adoption_statements *adopted, uint64_t id)
 {
 	struct adopted_statement *entry;
 
 	HASH_FIND_BYHASHVALUE(by_id, adopted->by_id, &id, sizeof(id), (unsigned)id, entry);
-	return entry ? entry->statement : NULL;
+	return entry;
+}
+
+/* Make the statement of this registry. Only the first one that is made has the counts. */
+static struct statement *open_in(struct registry *registry, struct adopted_statement *entry)
+{
+	struct statement *statement = statement_open_as(
+		&registry->statements, entry->id, entry->content.bytes, entry->content.length);
+
+	if (!statement)
+		return NULL;
+	statement->generation = entry->generation;
+	statement->parses = entry->parses;
+	statement->binds = entry->binds;
+	entry->parses = entry->binds = 0;
+	return statement;
+}
+
+/* Returns the statement of the link's registry, or NULL. */
+static struct statement *find(
+	const struct adoption_statements *adopted, const struct link *link, uint64_t id)
+{
+	struct adopted_statement *entry = find_entry(adopted, id);
+	struct registry *registry = link_registry(link);
+
+	if (entry && !entry->in[registry->number])
+		entry->in[registry->number] = open_in(registry, entry);
+	return entry ? entry->in[registry->number] : NULL;
 }
 
 /* --- texts -------------------------------------------------------------------------------- */
@@ -85,47 +126,53 @@ static bool read_text(struct reader *reader, struct text *out)
 	return reader_done(reader);
 }
 
-/* Add a statement; the caller's reference is taken over. Returns false when out of memory. */
-static bool add(struct adoption_statements *adopted, struct statement *statement)
+static bool add(struct adoption_statements *adopted, const struct text *text)
 {
-	struct adopted_statement *entry = calloc(1, sizeof(*entry));
+	struct adopted_statement *entry = calloc(
+		1, sizeof(*entry) + adopted->process->workers * sizeof(struct statement *));
 
-	if (entry) {
-		entry->id = statement->id;
-		entry->statement = statement;
-		/* Consecutive numbers need no hash function. */
-		HASH_ADD_BYHASHVALUE(by_id, adopted->by_id, id, sizeof(entry->id),
-			(unsigned)entry->id, entry);
-	}
-	if (entry && entry->by_id.tbl)
+	if (!entry)
+		return false;
+	entry->id = text->id;
+	entry->content = text->content;
+	entry->generation = (uint32_t)text->generation;
+	entry->parses = text->parses;
+	entry->binds = text->binds;
+	/* Consecutive numbers need no hash function. */
+	HASH_ADD_BYHASHVALUE(
+		by_id, adopted->by_id, id, sizeof(entry->id), (unsigned)entry->id, entry);
+	if (entry->by_id.tbl)
 		return true;
 	free(entry); /* uthash was out of memory */
-	statement_unref(statement);
 	return false;
+}
+
+/*
+ * Another worker of the old process has used the text with the same number. Of two generations the
+ * later one: what a server has prepared in an earlier one is prepared again.
+ */
+static bool merge(struct adopted_statement *entry, const struct text *text)
+{
+	if (entry->content.length != text->content.length ||
+		memcmp(entry->content.bytes, text->content.bytes, text->content.length) != 0)
+		return false;
+	if (entry->generation < text->generation)
+		entry->generation = (uint32_t)text->generation;
+	entry->parses += text->parses;
+	entry->binds += text->binds;
+	return true;
 }
 
 bool adoption_statements_take(struct adoption_statements *adopted, struct reader *reader)
 {
-	struct statement *statement;
+	struct adopted_statement *entry;
 	struct text text;
 
 	if (!read_text(reader, &text) || text.id == 0 || text.id > INT64_MAX ||
-		!statement_is_content(text.content.bytes, text.content.length) ||
-		find(adopted, text.id))
+		!statement_is_content(text.content.bytes, text.content.length))
 		return false;
-	statement = statement_open_as(&adopted->registry->statements, text.id,
-		text.content.bytes, text.content.length);
-	if (!statement)
-		return false;
-	/* A text has one number only: a server must not have it under two names. */
-	if (statement->id != text.id) {
-		statement_unref(statement);
-		return false;
-	}
-	statement->generation = (uint32_t)text.generation;
-	statement->parses = text.parses;
-	statement->binds = text.binds;
-	return add(adopted, statement);
+	entry = find_entry(adopted, text.id);
+	return entry ? merge(entry, &text) : add(adopted, &text);
 }
 
 /* --- clients ------------------------------------------------------------------------------ */
@@ -137,11 +184,11 @@ static uint64_t read_number(struct reader *reader)
 	return high << 32 | reader_int32(reader);
 }
 
-static struct client_statements *open_names(
-	const struct adoption_statements *adopted, struct client_link *client)
+static struct client_statements *open_names(struct client_link *client)
 {
 	if (!client->statements)
-		client->statements = client_statements_new(&adopted->registry->statements);
+		client->statements =
+			client_statements_new(&link_registry(&client->link)->statements);
 	return client->statements;
 }
 
@@ -151,11 +198,11 @@ struct name {
 	bool confirmed;
 };
 
-static bool read_name(
-	const struct adoption_statements *adopted, struct reader *reader, struct name *out)
+static bool read_name(const struct adoption_statements *adopted,
+	const struct client_link *client, struct reader *reader, struct name *out)
 {
 	out->text = reader_string(reader);
-	out->statement = find(adopted, read_number(reader));
+	out->statement = find(adopted, &client->link, read_number(reader));
 	out->confirmed = reader_byte(reader) & STATEMENT_RECORD_CONFIRMED;
 	return !reader->failed && out->statement;
 }
@@ -169,7 +216,7 @@ static bool take_names(const struct adoption_statements *adopted, struct client_
 
 	reader_init(&reader, names->bytes, names->length);
 	while (reader_left(&reader) > 0) {
-		if (!read_name(adopted, &reader, &name) || !open_names(adopted, client) ||
+		if (!read_name(adopted, client, &reader, &name) || !open_names(client) ||
 			client_statements_find(
 				client->statements, name.text, strlen(name.text) + 1))
 			return false;
@@ -181,14 +228,13 @@ static bool take_names(const struct adoption_statements *adopted, struct client_
 	return true;
 }
 
-static bool take_closed(const struct adoption_statements *adopted, struct client_link *client,
-	const struct tagged_field *closed)
+static bool take_closed(struct client_link *client, const struct tagged_field *closed)
 {
 	struct reader reader;
 
 	if (closed->length == 0)
 		return true;
-	if (!open_names(adopted, client))
+	if (!open_names(client))
 		return false;
 	reader_init(&reader, closed->bytes, closed->length);
 	for (unsigned i = 0; i < CLOSED_STATEMENTS; i++)
@@ -199,13 +245,13 @@ static bool take_closed(const struct adoption_statements *adopted, struct client
 bool adoption_statements_fill_client(const struct adoption_statements *adopted,
 	struct client_link *client, const struct statement_record *record)
 {
-	struct statement *unnamed = find(adopted, record->unnamed);
+	struct statement *unnamed = find(adopted, &client->link, record->unnamed);
 
 	if (unnamed)
 		client->unnamed = statement_ref(unnamed);
 	return (record->unnamed == 0 || unnamed) &&
 		take_names(adopted, client, &record->names) &&
-		take_closed(adopted, client, &record->closed);
+		take_closed(client, &record->closed);
 }
 
 /* --- servers ------------------------------------------------------------------------------ */
@@ -213,7 +259,7 @@ bool adoption_statements_fill_client(const struct adoption_statements *adopted,
 static struct server_statement *open_entry(
 	const struct adoption_statements *adopted, struct server_link *server, uint64_t id)
 {
-	struct statement *statement = find(adopted, id);
+	struct statement *statement = find(adopted, &server->link, id);
 
 	return statement ? server_statements_open(server->statements, statement) : NULL;
 }
@@ -294,7 +340,7 @@ static struct client_statement *add_unlisted(const struct adoption_statements *a
 	struct client_statement *entry = NULL;
 	struct name name;
 
-	if (!read_name(adopted, reader, &name) || !open_names(adopted, client))
+	if (!read_name(adopted, client, reader, &name) || !open_names(client))
 		return NULL;
 	entry = client_statements_add_unlisted(client->statements, name.text, name.statement);
 	if (entry)
@@ -362,7 +408,7 @@ static bool read_operation(const struct adoption_statements *adopted,
 	if (has_server(out->kind))
 		out->server = open_entry(adopted, server, id);
 	if (out->kind == STATEMENT_UNNAMED)
-		out->before = find(adopted, before);
+		out->before = find(adopted, &server->link, before);
 	return (out->server != NULL) == has_server(out->kind) && (before == 0 || out->before);
 }
 

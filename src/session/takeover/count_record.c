@@ -130,38 +130,55 @@ static void write_family(
 }
 
 /* The owner is not changed. */
-static void write_tables(
-	struct buffer *out, uint16_t tag, const struct count_table *table, void *owner)
+static void write_tables(struct buffer *counts, const struct count_table *table, void *owner)
 {
-	struct buffer counts = {0};
-
 	for (; table->families; table++) {
 		const void *base = table->place(owner, false);
 
 		for (size_t i = 0; base && i < table->count; i++)
-			write_family(&counts, &table->families[i], base);
+			write_family(counts, &table->families[i], base);
 	}
-	if (counts.length > 0)
-		tagged_bytes(out, tag, counts.data, counts.length);
-	out->failed = out->failed || counts.failed;
-	buffer_free(&counts);
 }
 
+/* Append the counts as a field, if there are any, and free them. */
+static void end_counts(struct buffer *out, uint16_t tag, struct buffer *counts)
+{
+	if (counts->length > 0)
+		tagged_bytes(out, tag, counts->data, counts->length);
+	out->failed = out->failed || counts->failed;
+	buffer_free(counts);
+}
+
+static void write_owner(
+	struct buffer *out, uint16_t tag, const struct count_table *table, void *owner)
+{
+	struct buffer counts = {0};
+
+	write_tables(&counts, table, owner);
+	end_counts(out, tag, &counts);
+}
+
+/* A reader adds up the counts of all workers. */
 void count_record_write_process(
 	struct buffer *out, uint16_t tag, const struct registry *registry)
 {
-	write_tables(out, tag, count_tables_of_process, (void *)registry);
+	struct buffer counts = {0};
+	struct registry *each;
+
+	EACH_REGISTRY (each, registry->process)
+		write_tables(&counts, count_tables_of_process, each);
+	end_counts(out, tag, &counts);
 }
 
 void count_record_write_database(
 	struct buffer *out, uint16_t tag, const struct database *database)
 {
-	write_tables(out, tag, count_tables_of_database, (void *)database);
+	write_owner(out, tag, count_tables_of_database, (void *)database);
 }
 
 void count_record_write_pool(struct buffer *out, uint16_t tag, const struct pool *pool)
 {
-	write_tables(out, tag, count_tables_of_pool, (void *)pool);
+	write_owner(out, tag, count_tables_of_pool, (void *)pool);
 }
 
 /* --- reading ------------------------------------------------------------------------------ */

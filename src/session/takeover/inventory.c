@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/takeover/inventory.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "net/listener.h"
@@ -141,16 +142,37 @@ static void write_client_key(struct buffer *out, const struct user_keys *keys)
 		tagged_bytes(out, INVENTORY_CLIENT_KEY, keys->keys.client_key, SCRAM_KEY_SIZE);
 }
 
+static bool has_client_key(const struct user *user)
+{
+	return user->keys && user->keys->client_key_known;
+}
+
+/* Has the user of this name a client key in an earlier registry, too? It is written once. */
+static bool is_written(const struct registry *registry, const char *name)
+{
+	for (unsigned i = 0; i < registry->number; i++) {
+		struct registry *other = registry->process->registries[i];
+		const struct user *user = NULL;
+		const size_t length = strlen(name);
+		const unsigned hash = (unsigned)keyed_hash_of(&other->name_hash, name, length);
+
+		HASH_FIND_BYHASHVALUE(by_name, other->users, name, length, hash, user);
+		if (user && has_client_key(user))
+			return true;
+	}
+	return false;
+}
+
 /* Client keys, which clients have proved: they cannot be derived from the stored secrets. */
-static void write_users(struct inventory *inventory)
+static void write_users(struct inventory *inventory, const struct registry *registry)
 {
 	struct buffer *out = &inventory->record;
 	const struct user *user, *next;
 
-	HASH_ITER (by_name, inventory->registry->users, user, next) {
+	HASH_ITER (by_name, registry->users, user, next) {
 		size_t mark;
 
-		if (!user->keys || !user->keys->client_key_known)
+		if (!has_client_key(user) || is_written(registry, user->name))
 			continue;
 		mark = tagged_begin(out, INVENTORY_USER);
 		tagged_text(out, INVENTORY_NAME, user->name);
@@ -256,13 +278,16 @@ unsigned inventory_managers_of(const void *body, size_t length)
 	return 0;
 }
 
-/* Each statement once, however many links use it. */
-static void write_statements(struct inventory *inventory)
+/*
+ * Each statement once, however many links use it. Several workers may have the same text, each with a
+ * number of its own or, after a takeover, with the same one.
+ */
+static void write_statements(struct inventory *inventory, const struct registry *registry)
 {
 	struct buffer *out = &inventory->record;
 	const struct statement *statement, *next;
 
-	HASH_ITER (by_content, inventory->registry->statements.by_content, statement, next) {
+	HASH_ITER (by_content, registry->statements.by_content, statement, next) {
 		size_t mark;
 
 		if (statement->holders == 0 || inventory->failed)
@@ -303,21 +328,25 @@ static void write_links_of(struct inventory *inventory, const struct pool *pool)
 bool inventory_write(const struct registry *registry, inventory_function *take, void *context)
 {
 	struct inventory inventory = {.registry = registry, .take = take, .context = context};
+	const struct registry *each;
 	const struct pool *pool;
 
 	buffer_init_secret(&inventory.record);
 	write_process(&inventory);
 	write_databases(&inventory);
-	write_users(&inventory);
+	EACH_REGISTRY (each, registry->process)
+		write_users(&inventory, each);
 	write_listeners(&inventory);
-	write_statements(&inventory);
+	EACH_REGISTRY (each, registry->process)
+		write_statements(&inventory, each);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory)
 		write_pool(&inventory, pool);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!pool->database->console)
 			write_links_of(&inventory, pool);
 	}
-	write_links(&inventory, &registry->logins, INVENTORY_CLIENT);
+	EACH_REGISTRY (each, registry->process)
+		write_links(&inventory, &each->logins, INVENTORY_CLIENT);
 	buffer_wipe(&inventory.record);
 	return !inventory.failed;
 }

@@ -232,10 +232,10 @@ static void test_methods_not_built_in_are_unknown(void **state)
 
 static void test_settings_that_need_a_restart_are_not_changeable(void **state)
 {
-	static const char *const fixed[] = {"compat_version", "disable_pqexec", "job_name",
-		"listen_addr", "listen_backlog", "listen_port", "pidfile", "pkt_buf",
-		"resolv_conf", "so_reuseport", "track_extra_parameters", "unix_socket_dir",
-		"unix_socket_group", "unix_socket_mode", "user", "workers"};
+	static const char *const fixed[] = {"compat_version", "cpu_affinity", "disable_pqexec",
+		"job_name", "listen_addr", "listen_backlog", "listen_port", "pidfile",
+		"pkt_buf", "resolv_conf", "so_reuseport", "track_extra_parameters",
+		"unix_socket_dir", "unix_socket_group", "unix_socket_mode", "user", "workers"};
 	size_t count, found = 0;
 	const struct setting_row *rows = settings_rows(&count);
 

@@ -181,6 +181,25 @@ static void test_ids_of_the_old_process_are_kept(void **state)
 	statement_unref(ours);
 }
 
+static void test_two_workers_of_the_old_process_had_a_text_with_two_ids(void **state)
+{
+	struct fake_statements *world = *state;
+	struct statement *first = statement_open_as(&world->table, 5, "text\0\0", 7);
+	struct statement *other = statement_open_as(&world->table, 9, "text\0\0", 7);
+	struct statement *either = statement_open(&world->table, "text\0\0", 7);
+
+	assert_int_equal(first->id, 5);
+	assert_int_equal(other->id, 9);
+	assert_true(either == first || either == other);
+	statement_unref(either);
+	statement_unref(other);
+	fake_statements_turn(world);
+	either = statement_open(&world->table, "text\0\0", 7);
+	assert_ptr_equal(either, first);
+	statement_unref(either);
+	statement_unref(first);
+}
+
 static void test_longest_id_fits_into_a_name(void **state)
 {
 	struct fake_statements *world = *state;
@@ -206,6 +225,7 @@ int main(void)
 		TEST(ids_are_never_reused),
 		TEST(statement_is_kept_until_the_end_of_the_turn),
 		TEST(ids_of_the_old_process_are_kept),
+		TEST(two_workers_of_the_old_process_had_a_text_with_two_ids),
 		TEST(longest_id_fits_into_a_name),
 	};
 
