@@ -19,6 +19,7 @@
 #include "model/limits.h"
 #include "model/shared/directory.h"
 #include "model/sources.h"
+#include "model/statistics/slow_log.h"
 #include "net/crew/crew.h"
 #include "net/loop.h"
 
@@ -101,7 +102,8 @@ struct process {
 	struct tls_context *client_tls, *server_tls, *metrics_tls;
 	const struct listeners *listeners; /* owned by the daemon; NULL: none */
 	usec_t sized_at; /* the last round of session/pool/auto_size; 0: none */
-	bool sizes_pools; /* there may be pools with pool_size = auto: see session/pool/auto_size */
+	/* There may be pools with pool_size = auto: see session/pool/auto_size. Set by any worker. */
+	bool sizes_pools;
 	struct peer_list peers; /* sorted by id, those used so far: see model/peer */
 	const struct found_peers *found_peers; /* besides those of [peers]; NULL: none */
 	struct peer_discovery *discovery; /* finds them: session/pool/peer_discovery; or NULL */
@@ -120,6 +122,8 @@ struct process {
 	usec_t watchdog; /* time of the service manager's watchdog (daemon/systemd); 0: none */
 	uint64_t last_id; /* of links, for SHOW */
 	uint64_t last_statement_id; /* see model/statement */
+	uint64_t last_host; /* see model/host/hosts */
+	struct slow_shared slow; /* see model/statistics/slow_log */
 	struct own_connections own_connections; /* servers that log in */
 	struct handles handles; /* of the objects that a SHOW names */
 	struct descriptors descriptors;

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "model/shared/all_users.h"
 
 enum {
 	/* Descriptors besides those of links: the log, listening sockets, the loop's own. */
@@ -26,7 +27,7 @@ void descriptor_limit_raise(void)
 /* The number of servers if every user uses every database. */
 static unsigned long long expected_servers(const struct registry *registry)
 {
-	const unsigned users = registry_count_users(registry);
+	const unsigned users = all_users_count(registry->process);
 	const struct database *database, *next;
 	unsigned long long sum = 0;
 

@@ -153,6 +153,7 @@ static void share(struct process *process)
 	lock_share(&process->cancel_keys.lock);
 	lock_share(&process->sources.lock);
 	lock_share(&process->own_connections.lock);
+	lock_share(&process->slow.lock);
 }
 
 /* Worker i to the i-th processor of the list, from its beginning again if that is shorter. */

@@ -161,7 +161,7 @@ static void reconfigure_sizing(struct pool *pool)
 		pool->sizing = calloc(1, sizeof(*pool->sizing));
 	if (pool->sizing)
 		pool->sizing->due = true;
-	pool->registry->process->sizes_pools = true;
+	SHARED_SET(pool->registry->process->sizes_pools, true);
 }
 
 void pool_reconfigure(struct pool *pool)

@@ -43,6 +43,7 @@ void process_free(struct process *process)
 {
 	cancel_keys_free(&process->cancel_keys);
 	handles_free(&process->handles);
+	lock_end(&process->slow.lock);
 	snapshot_unref(process->config);
 	explicit_bzero(process->mock_salt, sizeof(process->mock_salt));
 }

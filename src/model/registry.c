@@ -228,12 +228,20 @@ static struct user *make_configured(struct registry *registry, const char *name)
 	return user;
 }
 
-static struct user *look_up_user(struct registry *registry, const char *name)
+struct user *registry_known_user(const struct registry *registry, const char *name)
 {
 	struct user *found = NULL;
-	const unsigned hash = hash_name(registry, name);
+	/* The cast is for the state of the hash, which each use begins anew. */
+	const unsigned hash = hash_name((struct registry *)registry, name);
 
 	HASH_FIND_BYHASHVALUE(by_name, registry->users, name, strlen(name), hash, found);
+	return found;
+}
+
+static struct user *look_up_user(struct registry *registry, const char *name)
+{
+	struct user *found = registry_known_user(registry, name);
+
 	if (!found && registry->number > 0)
 		found = make_configured(registry, name);
 	if (found)
@@ -435,6 +443,8 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 		&registry->statements, loop, &registry->name_hash, &process->last_statement_id);
 	registry->statements.handles = &registry->process->handles;
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
+	registry->made_at = loop_now(loop);
+	registry->hosts.last = &process->last_host;
 	registry->counters.last_reload = clock_wall();
 	if (!keyed_hash_init(&registry->name_hash, key) || !registry->parameters)
 		return false;

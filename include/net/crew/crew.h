@@ -51,6 +51,7 @@ struct crew_figures {
 	uint64_t stops; /* how often the thread was parked */
 	usec_t parked; /* how long, in total */
 	usec_t busy; /* processor time of the thread */
+	int thread; /* its id for the kernel */
 };
 
 /*
@@ -111,6 +112,9 @@ bool crew_is_still(const struct crew *crew);
 
 /* To be called if crew_is_own(loop). */
 void crew_figures(const struct loop *loop, struct crew_figures *figures);
+
+/* Likewise. Returns the only processor that the thread may run on; -1: there are several. */
+int crew_processor(const struct loop *loop);
 
 /*
  * For a watchdog, to be called periodically: send a ping to each loop that has answered the one

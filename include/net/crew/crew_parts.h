@@ -25,6 +25,7 @@ struct crew_member {
 	struct ping ping;
 	pthread_t thread; /* valid if has_thread */
 	bool has_thread;
+	int id; /* of the thread, for the kernel; written by itself; 0: that of the main thread */
 	/* The following are written by this thread only, and read by it or in stillness. */
 	uint64_t wake_ups, stops;
 	usec_t parked_time; /* of all stops that have ended */

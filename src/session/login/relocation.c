@@ -102,6 +102,7 @@ static struct client_link *arrive(const struct relocation *moved, struct registr
 	link_walk_enroll(registry, &client->link);
 	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
 	registry->login_count++;
+	registry->moved_in++;
 	client_limits_start(client);
 	return client;
 }
@@ -124,7 +125,7 @@ static void deliver(struct mail *mail, struct loop *loop)
 bool relocation_begin(struct client_link *client, enum startup_kind kind,
 	const uint8_t *message, size_t total, size_t length, const struct relocation_end *end)
 {
-	const struct registry *registry = link_registry(&client->link);
+	struct registry *registry = link_registry(&client->link);
 	struct process *process = registry->process;
 	const struct registry *home;
 	struct relocation *moved;
@@ -156,6 +157,7 @@ bool relocation_begin(struct client_link *client, enum startup_kind kind,
 	/* The link stays until the end of the turn, with a stream that is closed. */
 	client->link.stream = (struct stream){.loop = registry->loop, .fd = -1};
 	client_leave(client);
+	registry->moved_out++;
 	crew_post(home->loop, &moved->mail);
 	return true;
 }
