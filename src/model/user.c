@@ -45,3 +45,13 @@ int user_max_clients(const struct user *user, const struct settings *settings)
 		return user->config->max_user_client_connections;
 	return settings->max_user_client_connections;
 }
+
+unsigned user_servers(const struct user *user)
+{
+	return user->cap.servers;
+}
+
+unsigned user_clients(const struct user *user)
+{
+	return user->clients;
+}

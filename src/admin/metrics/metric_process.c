@@ -318,7 +318,7 @@ static void collect_client_limits(struct metric_samples *samples,
 			database_max_clients(database, settings), database->clients);
 	HASH_ITER (by_name, registry->users, user, next_user)
 		add_limit(samples, "user", user->name, user_max_clients(user, settings),
-			user->clients);
+			user_clients(user));
 }
 
 const struct metric_source metric_client_limits = {

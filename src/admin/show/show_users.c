@@ -42,9 +42,9 @@ static void add_user(
 			? pool_mode_name(config->pool_mode)
 			: NULL);
 	result_number(result, user_max_servers(user, settings));
-	result_number(result, user->cap.servers);
+	result_number(result, user_servers(user));
 	result_number(result, user_max_clients(user, settings));
-	result_number(result, user->clients);
+	result_number(result, user_clients(user));
 	result_end_row(result);
 }
 
