@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/shared/tally.h"
+
 void user_drop_keys(struct user *user)
 {
 	user_keys_unref(user->keys);
@@ -48,10 +50,12 @@ int user_max_clients(const struct user *user, const struct settings *settings)
 
 unsigned user_servers(const struct user *user)
 {
-	return user->cap.servers;
+	return cap_servers(&user->cap);
 }
 
 unsigned user_clients(const struct user *user)
 {
-	return user->clients;
+	const struct tally_share *share = user->cap.share;
+
+	return share ? SHARED_GET(share->tally->clients) : user->clients;
 }

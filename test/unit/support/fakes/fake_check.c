@@ -583,5 +583,5 @@ void fake_check(void)
 		assert_int_equal(database->cap.servers, servers_of(database, NULL));
 	HASH_ITER (by_name, fake_registry.users, user, next_user)
 		assert_int_equal(user->cap.servers, servers_of(NULL, user));
-	assert_int_equal(fake_registry.process->limits.servers.servers, servers_of(NULL, NULL));
+	assert_int_equal(fake_registry.server_cap.servers, servers_of(NULL, NULL));
 }
