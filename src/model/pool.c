@@ -306,6 +306,7 @@ unsigned pool_reserve_in_use(const struct pool *pool)
 
 void pool_needs_work(struct pool *pool)
 {
+	OWN_LOOP(pool->registry->loop);
 	if (pool->has_work)
 		return;
 	pool->has_work = true;

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "net/crew/mailbox.h"
+#include "net/crew/own_loop.h"
 #include "net/loop.h"
 
 struct crew_member;
@@ -107,12 +108,6 @@ void crew_resume(struct crew *crew);
 
 /* Whether the main thread has made stillness; to be called by that thread. */
 bool crew_is_still(const struct crew *crew);
-
-/*
- * Whether the calling thread may use this loop now: it is the loop's thread, or the main thread
- * in stillness, or no threads are running. For CHECK(): this is cheap.
- */
-bool crew_is_own(const struct loop *loop);
 
 /* To be called if crew_is_own(loop). */
 void crew_figures(const struct loop *loop, struct crew_figures *figures);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the files of net/crew/crew share; private to them. crew_mail.c sends and delivers mail,
- * crew_figures.c counts, asks and pins, crew.c runs and stops the threads.
+ * crew_figures.c counts, asks and pins, own_loop.c knows the threads, crew.c runs and stops them.
  */
 #ifndef PGUSHER_NET_CREW_CREW_PARTS_H
 #define PGUSHER_NET_CREW_CREW_PARTS_H
@@ -31,9 +31,6 @@ struct crew_member {
 	usec_t parked_since; /* on the monotonic clock; 0: not parked */
 	usec_t busy; /* processor time of a thread that has ended */
 };
-
-/* Which member the calling thread is; NULL: none of a running crew. */
-extern _Thread_local struct crew_member *crew_here;
 
 /* --- src/net/crew/crew_mail.c ------------------------------------------------------------- */
 

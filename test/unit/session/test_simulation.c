@@ -15,6 +15,7 @@
 #include "support/simulation/sim_notes.h"
 #include "support/simulation/sim_oracle.h"
 #include "support/simulation/sim_trace.h"
+#include "support/simulation/sim_workers.h"
 #include "support/simulation/sim_world.h"
 
 enum {
@@ -62,6 +63,7 @@ __typeof__(host_answered) __real_host_answered, __wrap_host_answered;
 void __wrap_pair_join(struct client_link *client, struct server_link *server)
 {
 	sim_moves_check_pair(client, server);
+	sim_workers_check_pair(client, server);
 	__real_pair_join(client, server);
 }
 
@@ -88,7 +90,7 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
 
 static void run(uint64_t seed)
 {
-	sim_world_begin(seed, modes[seed % COUNT(modes)]);
+	sim_world_begin(seed, modes[seed % COUNT(modes)], (unsigned)number_from("WORKERS", 1));
 	sim_world_run(STEPS);
 	sim_world_settle();
 	sim_world_end();

@@ -26,7 +26,7 @@ UP = r"( LOG |\"message\":\")process up: "
 
 # Lines that no daemon may ever write.
 BAD_LINES = re.compile(
-    r"AddressSanitizer|LeakSanitizer|runtime error:|check failed|Assertion|"
+    r"AddressSanitizer|LeakSanitizer|WARNING: ThreadSanitizer|runtime error:|check failed|Assertion|"
     r"^\S+ \S+ \S+ \[\d+\] FATAL "
 )
 
@@ -168,6 +168,7 @@ class Pooler:
             "TZ": "UTC",
             "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:handle_abort=1",
             "UBSAN_OPTIONS": "print_stacktrace=1",
+            "TSAN_OPTIONS": "halt_on_error=0",
             **popen.pop("environment", {}),
         }
         program = popen.pop("program", None) or binary()

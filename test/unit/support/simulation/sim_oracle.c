@@ -454,10 +454,13 @@ static const struct {
 	{SIM_NO_SERVER, "08006"},
 	{SIM_NO_SERVER, "57P03"},
 	{SIM_KILLED, "57P01"},
+	{SIM_KILLED, "08006"}, /* with its server */
 	{SIM_KILLED, ""}, /* in the middle of a message */
 	{SIM_WAITED, "57014"},
 	{SIM_WAITED, "57P03"},
 	{SIM_BEGAN_TRANSACTION, "08P01"},
+	{SIM_TOO_MANY, "53300"},
+	{SIM_TOO_MANY, "57014"}, /* closed to make room, since it was silent */
 };
 
 /* A query of a client that has logged in ends its wait without the connection then. */
