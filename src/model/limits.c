@@ -75,6 +75,7 @@ bool limits_take_user(struct client_link *client, struct user *user, bool exempt
 	user->clients++;
 	clients =
 		user->cap.share ? SHARED_NEXT(user->cap.share->tally->clients) : user->clients;
+	clients -= counted == user;
 	if (counted)
 		give_user(client, counted);
 	return exempt || within(clients, user_max_clients(user, registry->process->settings));

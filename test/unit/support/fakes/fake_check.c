@@ -409,7 +409,8 @@ static bool is_unused_below(const struct server_link *server, enum cap_kind kind
 	return (server->in_caps & (1u << kind)) && !cap_keeps_all(server->link.pool, kind) &&
 		(server->link.state == SERVER_IDLE ||
 			pool_wanted_servers(server->link.pool) == 0) &&
-		loop_now(server->link.pool->registry->loop) - server->free_since > USEC_PER_SEC / 100;
+		loop_now(server->link.pool->registry->loop) - server->free_since >
+		USEC_PER_SEC / 100;
 }
 
 static bool is_full(const struct pool *pool)
@@ -419,15 +420,22 @@ static bool is_full(const struct pool *pool)
 	return size > 0 && pool_servers(pool) >= (unsigned)size;
 }
 
+/* A worker may be about to learn that a place below a cap is free, or wanted. */
 static bool are_caps_due(void)
 {
 	const struct registry *each;
 
 	EACH_REGISTRY (each, &fake_process) {
-		if (!TAILQ_EMPTY(&each->caps_due))
+		if (!TAILQ_EMPTY(&each->caps_due) || mailbox_has_new(&each->loop->mailbox))
 			return true;
 	}
 	return false;
+}
+
+/* Do both count the same servers? */
+static bool are_one(const struct cap *a, const struct cap *b)
+{
+	return a == b || (a->share && b->share && a->share->tally == b->share->tally);
 }
 
 static bool has_any_work(void)
@@ -456,10 +464,10 @@ static void check_queue(const struct pool *waiting)
 		return;
 	assert_true(cap_is_full(waiting, kind));
 	/* Beyond the limit, by connections for cancel requests, one server less is no help. */
-	if (waiting->wait.cap->servers > cap_limit(waiting, kind))
+	if (cap_servers(waiting->wait.cap) > cap_limit(waiting, kind))
 		return;
 	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
-		if (pool == waiting || cap_of(pool, kind) != waiting->wait.cap)
+		if (pool == waiting || !are_one(cap_of(pool, kind), waiting->wait.cap))
 			continue;
 		TAILQ_FOREACH (link, &pool->servers[SERVERS_IDLE], place)
 			assert_false(is_unused_below((const struct server_link *)link, kind));
