@@ -143,7 +143,8 @@ bool workers_start(struct daemon *daemon)
 
 void workers_stop(struct daemon *daemon)
 {
-	crew_stop(&daemon->process.crew);
+	if (daemon->process.crew.count > 0) /* else the start has failed before */
+		crew_stop(&daemon->process.crew);
 	for (unsigned i = 1; i < daemon->process.workers; i++) {
 		if (daemon->others[i - 1].janitor.registry)
 			janitor_stop(&daemon->others[i - 1].janitor);
@@ -160,7 +161,8 @@ void workers_free_loops(struct daemon *daemon)
 {
 	const unsigned count = daemon->others ? daemon->process.workers_wanted : 1;
 
-	crew_free(&daemon->process.crew);
+	if (daemon->process.crew.count > 0)
+		crew_free(&daemon->process.crew);
 	for (unsigned i = 1; i < count; i++) {
 		if (daemon->others[i - 1].has_loop)
 			loop_free(&daemon->others[i - 1].loop);

@@ -163,8 +163,9 @@ bool registry_apply_databases(struct registry *registry)
 		struct database *database = registry_find_database(registry, config->name);
 
 		if (!database)
-			database = add_database(
-				directory_choose_home(registry->process), config->name, false);
+			database =
+				add_database(directory_choose_home(registry->process, config),
+					config->name, false);
 		if (!database ||
 			(config->user && !open_forced_user(database->registry, config->user)))
 			return false;

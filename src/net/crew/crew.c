@@ -271,6 +271,7 @@ static void end_threads(struct crew *crew)
 void crew_stop(struct crew *crew)
 {
 	crew_still(crew);
+	settle(crew); /* a nested call has delivered nothing */
 	if (crew->running)
 		end_threads(crew);
 	crew_resume(crew);

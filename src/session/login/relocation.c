@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model/link_walk.h"
 #include "session/link/client_limits.h"
@@ -26,17 +25,13 @@ struct relocation {
 /* --- where to ----------------------------------------------------------------------------- */
 
 static struct registry *home_of_login(
-	const struct process *process, const uint8_t *message, size_t total)
+	struct process *process, const uint8_t *message, size_t total)
 {
-	struct process *shared = (struct process *)process;
 	struct startup_login wanted;
 
-	if (startup_read(message, total, &wanted) != STARTUP_GOOD)
-		return NULL;
-	if (strcmp(wanted.database, "pgusher") != 0)
-		return directory_home_of(shared, wanted.database);
-	/* It is the console, unless a database has that name. */
-	return directory_home_of(shared, "pgusher");
+	return startup_read(message, total, &wanted) == STARTUP_GOOD
+		? directory_home_of(process, wanted.database)
+		: NULL;
 }
 
 static struct registry *home_of_key(

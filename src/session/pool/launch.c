@@ -149,7 +149,7 @@ bool launch_server(struct pool *pool, bool top_up)
 	const unsigned servers = pool_servers(pool);
 	const int size = pool_size(pool);
 	const struct server_link *target = cancel_queue_next_target(pool);
-	const struct client_link *waiter = NULL; /* gets a server of the reserve */
+	struct reserve_waiter waiter = {0}; /* gets a server of the reserve */
 
 	if (peer_of_pool(pool) > 0)
 		return launch_to_peer(pool);
@@ -164,7 +164,7 @@ bool launch_server(struct pool *pool, bool top_up)
 		return false;
 	/* A pool without a welcome may launch one more, or it might never get a welcome. */
 	if (size > 0 && servers >= (unsigned)size && pool->welcome) {
-		waiter = top_up ? NULL : reserve_first_waiter(pool);
+		waiter = top_up ? waiter : reserve_first_waiter(pool);
 		if (!reserve_may_be_used(pool, waiter)) {
 			log_write(LEVEL_DEBUG, "launch_new_connection: pool full (%u >= %d)",
 				servers, size);
@@ -176,7 +176,7 @@ bool launch_server(struct pool *pool, bool top_up)
 		return false;
 	if (!descriptors_allow(pool->registry, !top_up))
 		return caps_end_launch(pool, false);
-	if (waiter)
+	if (waiter.since > 0)
 		reserve_log_use(waiter);
 	return caps_end_launch(
 		pool, server_login_begin(pool, NULL, pool->registry->login_owner));
@@ -250,7 +250,7 @@ bool launch_for_replication(struct client_link *client)
 	if (!login_concurrency_allows(pool) || (launch_must_pause(pool) && !pool->refused))
 		return false;
 	if (!make_room(pool)) {
-		reserve = reserve_may_be_used(pool, client);
+		reserve = reserve_may_be_used(pool, reserve_waiter_of(client));
 		if (!reserve)
 			return false;
 	}
@@ -259,7 +259,7 @@ bool launch_for_replication(struct client_link *client)
 	if (!descriptors_allow(pool->registry, true))
 		return caps_end_launch(pool, false);
 	if (reserve)
-		reserve_log_use(client);
+		reserve_log_use(reserve_waiter_of(client));
 	return caps_end_launch(
 		pool, server_login_begin_replication(client, pool->registry->login_owner));
 }

@@ -168,7 +168,7 @@ class Pooler:
             "TZ": "UTC",
             "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:handle_abort=1",
             "UBSAN_OPTIONS": "print_stacktrace=1",
-            "TSAN_OPTIONS": "halt_on_error=0",
+            "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "halt_on_error=0"),
             **popen.pop("environment", {}),
         }
         program = popen.pop("program", None) or binary()

@@ -29,14 +29,17 @@ static void check_pause(const struct link *link, bool expected)
 /* Does the client wait for a lookup that lists it? */
 static bool is_looking_up(const struct client_link *client)
 {
-	const struct login *login = client->login, *other;
+	const struct login *login = client->login;
+	const struct asker *other;
 
 	/* After the welcome the login's place in the union is used for other data. */
-	if (client->link.state > CLIENT_WELCOMING || !login || !login->lookup)
+	if (client->link.state > CLIENT_WELCOMING || !login)
 		return false;
 	assert_ptr_equal(login->client, client);
-	TAILQ_FOREACH (other, &login->lookup->logins, in_lookup) {
-		if (other == login)
+	if (!login->asker.lookup)
+		return login->remote != NULL;
+	TAILQ_FOREACH (other, &login->asker.lookup->askers, in_lookup) {
+		if (other == &login->asker)
 			return true;
 	}
 	return false;
@@ -256,7 +259,7 @@ static void check_server(const struct server_link *server)
 		assert_ptr_equal(server->lookup->server, server);
 		assert_ptr_equal(server->lookup->pool, server->link.pool);
 		assert_false(server->lookup->queued);
-		assert_false(TAILQ_EMPTY(&server->lookup->logins));
+		assert_false(TAILQ_EMPTY(&server->lookup->askers));
 	}
 	if (state == SERVER_RESETTING || state == SERVER_CHECKING || state == SERVER_LOOKING_UP)
 		assert_int_equal(server->requests.count, 1);
@@ -347,12 +350,12 @@ static void check_waiters(const struct pool *pool)
 
 /* --- lookups ------------------------------------------------------------------------------ */
 
-static unsigned count_logins(const struct lookup *lookup)
+static unsigned count_askers(const struct lookup *lookup)
 {
-	const struct login *login;
+	const struct asker *asker;
 	unsigned count = 0;
 
-	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
+	TAILQ_FOREACH (asker, &lookup->askers, in_lookup)
 		count++;
 	assert_true(count > 0);
 	return count;
@@ -360,7 +363,7 @@ static unsigned count_logins(const struct lookup *lookup)
 
 static void check_lookups(const struct pool *pool)
 {
-	unsigned waiting = 0, running = 0, logins = 0;
+	unsigned waiting = 0, running = 0, askers = 0;
 	const struct lookup *lookup;
 	const struct link *link;
 
@@ -368,16 +371,16 @@ static void check_lookups(const struct pool *pool)
 		assert_true(lookup->queued);
 		assert_null(lookup->server);
 		waiting++;
-		logins += count_logins(lookup);
+		askers += count_askers(lookup);
 	}
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
 		lookup = ((const struct server_link *)link)->lookup;
 		running += lookup != NULL;
-		logins += lookup ? count_logins(lookup) : 0;
+		askers += lookup ? count_askers(lookup) : 0;
 	}
 	assert_int_equal(pool->lookups_waiting, waiting);
 	assert_int_equal(pool->lookups_running, running);
-	assert_int_equal(pool->looking_up, logins);
+	assert_int_equal(pool->looking_up, askers);
 	assert_true(HASH_CNT(by_key, pool->lookups_by_key) <= waiting);
 }
 

@@ -518,8 +518,7 @@ struct endpoint *fake_client(struct pool *pool)
 	limits_take_user(client, pool->user, true);
 	client_enter(client, CLIENT_AUTHENTICATING);
 	client->link.pool = pool;
-	assert_true(cancel_keys_issue(
-		&registry->process->cancel_keys, client, CANCEL_KEY_MIN,
+	assert_true(cancel_keys_issue(&registry->process->cancel_keys, client, CANCEL_KEY_MIN,
 		&registry->loop->random));
 	client_session_begin(client);
 	fake_check();

@@ -31,8 +31,8 @@ void sim_workers_draw(char *out, size_t size)
 	sim_databases = 3 + sim_below(SIM_DATABASES_MOST - 2);
 	snprintf(out, size, "[databases]\n");
 	for (unsigned i = 0; i < sim_databases; i++)
-		snprintf(out + strlen(out), size - strlen(out), "%s = host=/tmp pool_weight=%u\n",
-			sim_database_names[i], 1 + i % 2);
+		snprintf(out + strlen(out), size - strlen(out),
+			"%s = host=/tmp pool_weight=%u\n", sim_database_names[i], 1 + i % 2);
 }
 
 void sim_workers_begin(void)
@@ -216,9 +216,8 @@ static void check_pools(const struct registry *registry)
 
 static void check_deadline(const struct deadline *deadline, const struct loop *loop)
 {
-	const struct client_link *client =
-		(const struct client_link *)((const char *)deadline -
-			offsetof(struct client_link, deadline));
+	const struct client_link *client = (const struct client_link *)((const char *)deadline -
+		offsetof(struct client_link, deadline));
 	const struct pool *pool = (const struct pool *)((const char *)deadline -
 		offsetof(struct pool, reserve_due));
 	const struct pool *each;
@@ -247,19 +246,26 @@ static void check_wheel(const struct loop *loop)
 
 /* --- each client once --------------------------------------------------------------------- */
 
+/* Is it a client? Else it is of a limit that workers share. */
+static bool is_client(const struct mail *mail)
+{
+	const struct tally *tally = fake_process.tallies.whole;
+
+	return !tally || mail->deliver != LIST_FIRST(&tally->shares)->mail.deliver;
+}
+
 static unsigned count_mail(const struct mailbox *mailbox)
 {
 	const struct mail *mail = mailbox->newest;
 	unsigned count = 0;
 
 	for (; mail; mail = mail->next)
-		count++;
+		count += is_client(mail);
 	for (mail = mailbox->taken; mail; mail = mail->next)
-		count++;
+		count += is_client(mail);
 	return count;
 }
 
-/* Clients are the only mail. */
 static void check_accepted(unsigned linked, unsigned mailed)
 {
 	struct endpoint *endpoint = NULL;

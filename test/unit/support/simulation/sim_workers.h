@@ -38,8 +38,7 @@ bool sim_workers_was_killed(unsigned database);
 void sim_workers_forget_kills(void);
 
 /* At this moment. */
-void sim_workers_check_pair(
-	const struct client_link *client, const struct server_link *server);
+void sim_workers_check_pair(const struct client_link *client, const struct server_link *server);
 
 /* After each step. */
 void sim_workers_check(void);

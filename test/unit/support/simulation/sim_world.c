@@ -237,6 +237,8 @@ bool sim_world_is_cancelled(unsigned number)
 	return true;
 }
 
+unsigned long long sim_world_cancels;
+
 void sim_world_check_cancel(const struct link *server)
 {
 	const struct sim_client *client = client_at(server->peer);
@@ -247,6 +249,7 @@ void sim_world_check_cancel(const struct link *server)
 	if (server->state != SERVER_PAIRED && server->state != SERVER_HELD &&
 		server->state != SERVER_DRAINING)
 		fail_msg("a server is cancelled in state %u", server->state);
+	sim_world_cancels += client != NULL;
 }
 
 struct sim_client *sim_world_client_of(const struct server_link *server)
@@ -282,7 +285,8 @@ static void add_close_cause_without_server(enum sim_close_cause cause)
 /* It is refused if there are too many clients. */
 static void add_close_causes_of_logins(void)
 {
-	const bool is_limited = fake_process.settings->max_client_conn < SIM_CLIENTS + SIM_CANCELERS;
+	const bool is_limited =
+		fake_process.settings->max_client_conn < SIM_CLIENTS + SIM_CANCELERS;
 
 	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
 		if (is_limited && !clients[i].logged_in)

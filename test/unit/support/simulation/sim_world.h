@@ -14,6 +14,9 @@ enum { SIM_CLIENTS = 12, SIM_CANCELERS = 6 };
 /* Begins a run of so many workers: fake_start() with random settings for this pool mode. */
 void sim_world_begin(uint64_t seed, const char *pool_mode, unsigned workers);
 
+/* Number of cancel requests that have reached the server with their query; in all runs. */
+extern unsigned long long sim_world_cancels;
+
 /* Number of steps after which a server was asked, and pinned; in all runs. */
 extern unsigned long long sim_world_asked, sim_world_pinned;
 
