@@ -18,6 +18,7 @@
 #include "model/descriptors.h"
 #include "model/limits.h"
 #include "model/shared/directory.h"
+#include "model/shared/tally.h"
 #include "model/sources.h"
 #include "model/statistics/slow_log.h"
 #include "net/crew/crew.h"
@@ -94,6 +95,7 @@ struct process {
 	const struct settings *settings; /* of config */
 	struct loop_clock clock; /* of all loops */
 	struct directory directory; /* all databases and pools */
+	struct tallies tallies; /* servers and clients that all workers count together */
 	struct limits limits;
 	struct sources sources; /* counts by client address */
 	struct history *history; /* owned; NULL: none: see model/statistics/history */

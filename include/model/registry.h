@@ -67,6 +67,9 @@ struct registry {
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct cap_list caps_due; /* caps below which a place may be free: see cap_is_due() */
 	struct pool *cap_called; /* the next of a queue, about to launch a server; or NULL */
+	struct pool *cap_reserved; /* has places for a server: see cap_reserve(); or NULL */
+	struct cap
+		server_cap; /* of the process, max_server_connections: the part of this worker */
 	struct loop_task work_task, sizing_task;
 	/*
 	 * Functions of modules above, for those below; session/rules/life sets all of these

@@ -150,6 +150,7 @@ bool workers_make_registries(struct daemon *daemon)
 static void share(struct process *process)
 {
 	lock_share(&process->directory.lock);
+	lock_share(&process->tallies.lock);
 	lock_share(&process->cancel_keys.lock);
 	lock_share(&process->sources.lock);
 	lock_share(&process->own_connections.lock);

@@ -7,7 +7,6 @@
 
 void process_init(struct process *process, struct random *random, struct snapshot *config)
 {
-	cap_init(&process->limits.servers, CAP_PROCESS);
 	process->config = config;
 	process->settings = snapshot_settings(config);
 	process->cancel_keys.peer_id = (uint16_t)process->settings->peer_id;

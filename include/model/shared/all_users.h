@@ -9,9 +9,8 @@
 #include "model/process.h"
 #include "model/user.h"
 
-/* What the objects of one name come to. */
+/* What the objects of one name come to, besides user_servers() and user_clients(). */
 struct user_sums {
-	unsigned clients, servers;
 	unsigned auto_pools; /* pools with pool_size = auto: see session/pool/auto_size */
 	bool has_pools, forced;
 };

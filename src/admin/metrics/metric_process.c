@@ -320,7 +320,7 @@ static void collect_client_limits(struct metric_samples *samples,
 			database_max_clients(database, settings), database->clients);
 	while ((user = user_walk_next(&users)) != NULL)
 		add_limit(samples, "user", user->name, user_max_clients(user, settings),
-			all_users_sum(registry->process, user).clients);
+			user_clients(user));
 }
 
 const struct metric_source metric_client_limits = {

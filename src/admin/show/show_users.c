@@ -29,8 +29,8 @@ static void add_size(struct result *result, const struct user_config *config, in
 	result_text(result, text);
 }
 
-static void add_user(struct result *result, const struct user *user,
-	const struct user_sums *sums, const struct settings *settings)
+static void add_user(
+	struct result *result, const struct user *user, const struct settings *settings)
 {
 	const struct user_config *config = user->config;
 
@@ -43,9 +43,9 @@ static void add_user(struct result *result, const struct user *user,
 			? pool_mode_name(config->pool_mode)
 			: NULL);
 	result_number(result, user_max_servers(user, settings));
-	result_number(result, sums->servers);
+	result_number(result, user_servers(user));
 	result_number(result, user_max_clients(user, settings));
-	result_number(result, sums->clients);
+	result_number(result, user_clients(user));
 	result_end_row(result);
 }
 
@@ -68,7 +68,7 @@ static bool is_forced(
 static bool is_known(
 	const struct registry *registry, const struct user *user, const struct user_sums *sums)
 {
-	return user->config || user->secret || sums->clients > 0 || sums->has_pools ||
+	return user->config || user->secret || user_clients(user) > 0 || sums->has_pools ||
 		is_forced(registry, user, sums);
 }
 
@@ -80,7 +80,7 @@ static void add_rows(struct show_stream *show, void *object, unsigned kind)
 
 	(void)kind;
 	if (is_known(registry, user, &sums))
-		add_user(&show->result, user, &sums, registry->process->settings);
+		add_user(&show->result, user, registry->process->settings);
 }
 
 static void list(struct show_stream *show)

@@ -35,8 +35,6 @@ struct user *user_walk_next(struct user_walk *walk)
 
 static void add(struct user_sums *sums, const struct user *user)
 {
-	sums->clients += user->clients;
-	sums->servers += user->cap.servers;
 	sums->auto_pools += user->auto_pools;
 	sums->has_pools |= !TAILQ_EMPTY(&user->pools);
 	sums->forced |= user->forced;

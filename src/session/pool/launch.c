@@ -172,12 +172,14 @@ bool launch_server(struct pool *pool, bool top_up)
 		}
 	}
 	if (!caps_allow_server(
-		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)) ||
-		!descriptors_allow(pool->registry, !top_up))
+		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)))
 		return false;
+	if (!descriptors_allow(pool->registry, !top_up))
+		return caps_end_launch(pool, false);
 	if (waiter.since > 0)
 		reserve_log_use(waiter);
-	return server_login_begin(pool, NULL, pool->registry->login_owner);
+	return caps_end_launch(
+		pool, server_login_begin(pool, NULL, pool->registry->login_owner));
 }
 
 enum launch_result launch_replacement(struct pool *pool)
@@ -189,7 +191,8 @@ enum launch_result launch_replacement(struct pool *pool)
 		return LAUNCH_NOT_NOW;
 	if (!caps_allow_server(pool, CAPS_FOR_MINIMUM, loop_now(pool->registry->loop)))
 		return LAUNCH_NO_ROOM;
-	return server_login_begin_replacement(pool, pool->registry->login_owner)
+	return caps_end_launch(
+		       pool, server_login_begin_replacement(pool, pool->registry->login_owner))
 		? LAUNCH_BEGUN
 		: LAUNCH_NOT_NOW;
 }
@@ -208,10 +211,11 @@ bool launch_listening_server(struct pool *pool)
 		listening_server_refused(pool, &why);
 		return false;
 	}
-	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, waits < since ? waits : since) ||
-		!descriptors_allow(pool->registry, true))
+	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, waits < since ? waits : since))
 		return false;
-	return server_login_begin_listening(pool, pool->registry->login_owner);
+	return caps_end_launch(pool,
+		descriptors_allow(pool->registry, true) &&
+			server_login_begin_listening(pool, pool->registry->login_owner));
 }
 
 /* --- replication -------------------------------------------------------------------------- */
@@ -250,10 +254,12 @@ bool launch_for_replication(struct client_link *client)
 		if (!reserve)
 			return false;
 	}
-	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, client->wait_start) ||
-		!descriptors_allow(pool->registry, true))
+	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, client->wait_start))
 		return false;
+	if (!descriptors_allow(pool->registry, true))
+		return caps_end_launch(pool, false);
 	if (reserve)
 		reserve_log_use(reserve_waiter_of(client));
-	return server_login_begin_replication(client, pool->registry->login_owner);
+	return caps_end_launch(
+		pool, server_login_begin_replication(client, pool->registry->login_owner));
 }

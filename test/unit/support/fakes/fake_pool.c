@@ -273,6 +273,7 @@ static void start_loops(void)
 static void share_locks(void)
 {
 	lock_share(&fake_process.directory.lock);
+	lock_share(&fake_process.tallies.lock);
 	lock_share(&fake_process.cancel_keys.lock);
 	lock_share(&fake_process.sources.lock);
 	lock_share(&fake_process.own_connections.lock);

@@ -246,19 +246,26 @@ static void check_wheel(const struct loop *loop)
 
 /* --- each client once --------------------------------------------------------------------- */
 
+/* Is it a client? Else it is of a limit that workers share. */
+static bool is_client(const struct mail *mail)
+{
+	const struct tally *tally = fake_process.tallies.whole;
+
+	return !tally || mail->deliver != LIST_FIRST(&tally->shares)->mail.deliver;
+}
+
 static unsigned count_mail(const struct mailbox *mailbox)
 {
 	const struct mail *mail = mailbox->newest;
 	unsigned count = 0;
 
 	for (; mail; mail = mail->next)
-		count++;
+		count += is_client(mail);
 	for (mail = mailbox->taken; mail; mail = mail->next)
-		count++;
+		count += is_client(mail);
 	return count;
 }
 
-/* Clients are the only mail. */
 static void check_accepted(unsigned linked, unsigned mailed)
 {
 	struct endpoint *endpoint = NULL;

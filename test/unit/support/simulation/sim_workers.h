@@ -15,7 +15,7 @@
  * Whether limits that several databases share (max_user_connections, max_server_connections) hold for the
  * whole process. If not, runs with several workers do without them.
  */
-enum { SIM_SHARES_LIMITS = 0 };
+enum { SIM_SHARES_LIMITS = 1 };
 
 /* Draws the number of databases of a run with several workers, and their section of the configuration. */
 void sim_workers_draw(char *out, size_t size);
