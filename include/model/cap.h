@@ -48,6 +48,7 @@ struct cap {
 	unsigned servers; /* connections of all its pools, in any state */
 	uint64_t tickets; /* given to pools that waited */
 	unsigned pinned; /* those that stay with a client for its session state (max_pinned) */
+	unsigned listening; /* those that listen for all clients of their pools */
 	uint64_t minima; /* sum of min_pool_size of its pools */
 	enum cap_kind kind : 8;
 	bool is_due; /* in registry.caps_due */
@@ -85,12 +86,17 @@ bool cap_join(struct cap *cap, struct registry *registry, const char *name);
 /* The cap is freed, and has no pools. */
 void cap_end(struct cap *cap);
 
-/* Return how many servers there are below the cap, at all workers; and how many of them are pinned. */
+/*
+ * Return how many servers there are below the cap, at all workers; and how many of them are pinned, or
+ * listen.
+ */
 unsigned cap_servers(const struct cap *cap);
 unsigned cap_pinned(const struct cap *cap);
+unsigned cap_listening(const struct cap *cap);
 
-/* One of its servers was pinned, or is not any more: `by` is 1 or -1. */
-void cap_change_pinned(struct cap *cap, int by);
+/* A server of the pool was pinned, or listens; or does so no more. `by` is 1 or -1. */
+void cap_change_pinned(const struct pool *pool, int by);
+void cap_change_listening(const struct pool *pool, int by);
 
 /* Returns the cap of this kind that counts the servers of the pool. */
 struct cap *cap_of(const struct pool *pool, enum cap_kind kind);

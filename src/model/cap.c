@@ -17,11 +17,31 @@ unsigned cap_pinned(const struct cap *cap)
 	return cap->share ? SHARED_GET(cap->share->tally->pinned) : cap->pinned;
 }
 
-void cap_change_pinned(struct cap *cap, int by)
+unsigned cap_listening(const struct cap *cap)
 {
-	cap->pinned += (unsigned)by;
-	if (cap->share)
-		SHARED_ADD(cap->share->tally->pinned, (unsigned)by);
+	return cap->share ? SHARED_GET(cap->share->tally->listening) : cap->listening;
+}
+
+void cap_change_pinned(const struct pool *pool, int by)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		struct cap *cap = cap_of(pool, kind);
+
+		cap->pinned += (unsigned)by;
+		if (cap->share)
+			SHARED_ADD(cap->share->tally->pinned, (unsigned)by);
+	}
+}
+
+void cap_change_listening(const struct pool *pool, int by)
+{
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		struct cap *cap = cap_of(pool, kind);
+
+		cap->listening += (unsigned)by;
+		if (cap->share)
+			SHARED_ADD(cap->share->tally->listening, (unsigned)by);
+	}
 }
 
 static uint64_t minima_of(const struct cap *cap)

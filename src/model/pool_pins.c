@@ -43,13 +43,11 @@ session_topics pool_main_pin(const struct pool *pool)
 void pool_pin(struct pool *pool)
 {
 	pool->pinned++;
-	for (enum cap_kind kind = 0; kind < CAPS; kind++)
-		cap_change_pinned(cap_of(pool, kind), 1);
+	cap_change_pinned(pool, 1);
 }
 
 void pool_unpin(struct pool *pool)
 {
 	pool->pinned--;
-	for (enum cap_kind kind = 0; kind < CAPS; kind++)
-		cap_change_pinned(cap_of(pool, kind), -1);
+	cap_change_pinned(pool, -1);
 }

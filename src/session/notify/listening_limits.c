@@ -3,24 +3,12 @@
 
 #include "session/notify/channels.h"
 
-/* How many servers listen for the pools below this cap. */
-static unsigned listening_below(const struct cap *cap, const struct registry *registry)
-{
-	const struct pool *pool;
-	unsigned count = 0;
-
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
-		count += cap_of(pool, cap->kind) == cap && pool->hub && pool->hub->server;
-	return count;
-}
-
 /* Do the servers that listen, and so many more, have more than half of the places? */
 static bool are_too_many(const struct pool *pool, enum cap_kind kind, unsigned more)
 {
 	const unsigned limit = cap_limit(pool, kind);
 
-	return limit > 0 &&
-		2 * (listening_below(cap_of(pool, kind), pool->registry) + more) > limit;
+	return limit > 0 && 2 * (cap_listening(cap_of(pool, kind)) + more) > limit;
 }
 
 bool listening_limits_allow(const struct pool *pool)

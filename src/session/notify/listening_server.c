@@ -53,6 +53,7 @@ void listening_server_launched(struct server_link *server)
 {
 	server->listens = true;
 	server->link.pool->hub->server = server;
+	cap_change_listening(server->link.pool, 1);
 	forget_channels(server->link.pool->hub);
 }
 
@@ -360,6 +361,7 @@ void listening_server_closed(
 	if (!server->listens)
 		return;
 	pool->hub->server = NULL;
+	cap_change_listening(pool, -1);
 	pool->hub->wanted_since = loop_now(pool->registry->loop);
 	if (why->reason == REASON_DISKO_OVER) {
 		hand_over_channels(pool->hub);

@@ -143,8 +143,10 @@ bool listening_takeover_take_server(
 
 void listening_takeover_drop_server(struct server_link *server)
 {
-	if (server->listens)
-		server->link.pool->hub->server = NULL;
+	if (!server->listens)
+		return;
+	server->link.pool->hub->server = NULL;
+	cap_change_listening(server->link.pool, -1);
 }
 
 void listening_takeover_end(struct pool *pool)
