@@ -215,7 +215,7 @@ def test_counters_are_those_of_all_workers(many, page):
     assert grown("pgusher_client_login_seconds_count", outcome="denied") >= len(NAMES)
     assert grown("pgbouncer_errors_count", errmsg="no such database: ...") == WORKERS
     assert found.value("pgusher_client_current", scope="user", name="app") == 2 * len(NAMES)
-    assert found.value("pgusher_client_current", scope="global", name="") == 2 * len(NAMES)
+    assert found.value("pgusher_client_current", scope="global", name="") == 2 * len(NAMES) + 1  # the console
     assert found.value("pgbouncer_used_servers") == len(NAMES)
     assert found.value("pgusher_host_connections", host=HOST, address="", port=str(pooler.cluster.port)) == len(NAMES)
     (own,) = [value for _, value in found.series("pgusher_loop_busy_seconds_total")]
