@@ -54,6 +54,7 @@ def new_counted(new_pooler, tools):
         pooler = new_pooler(
             {
                 "pool_mode": "transaction",
+                "workers": 1,  # the counts are those of one event loop, with one set of buffers
                 "default_pool_size": rig.POOL,
                 "max_client_conn": CLIENTS + 500,
                 "listen_backlog": 1024,

@@ -77,7 +77,8 @@ void pool_end_period(struct pool *pool)
 
 static usec_t query_age(const struct client_link *client, usec_t now)
 {
-	return client->query_start ? now - client->query_start : 0;
+	/* Another worker's loop may have read the clock a moment after the caller's. */
+	return client->query_start && now > client->query_start ? now - client->query_start : 0;
 }
 
 usec_t pool_longest_wait(const struct pool *pool, usec_t now)
