@@ -14,6 +14,10 @@
  *
  * Only servers of pools with the cap's bit in pool.caps are in its list: a server of a pool
  * without a cap costs nothing.
+ *
+ * Each worker has a cap of its own for the process, and for each user. With several workers the servers
+ * of all of them count (model/shared/tally), and a cap is the part of its worker: its pools, its queue
+ * and its free servers.
  */
 #ifndef PGUSHER_MODEL_CAP_H
 #define PGUSHER_MODEL_CAP_H
@@ -28,6 +32,9 @@
 struct pool;
 struct registry;
 struct server_link;
+struct tally_claim;
+struct tally_share;
+struct user;
 
 enum cap_kind { CAP_DATABASE, CAP_USER, CAP_PROCESS, CAPS };
 
@@ -47,6 +54,8 @@ struct cap {
 	struct deadline unused; /* when the first of `idle` may be closed for any pool */
 	struct pool *promised_to; /* one place is kept for this pool; NULL: none */
 	struct deadline promise; /* when the promise ends */
+	struct tally_share *share; /* of what all workers count; NULL: the cap counts alone */
+	bool minima_counted; /* as of the last look; valid with a share */
 };
 
 TAILQ_HEAD(cap_list, cap);
@@ -64,8 +73,24 @@ struct cap_wait {
 	enum cap_kind promised_last; /* of the cap that gave it the last promise */
 };
 
-/* Initialise a cap without pools. */
+/* Initialise a cap without pools, that counts alone. */
 void cap_init(struct cap *cap, enum cap_kind kind);
+
+/*
+ * The process is to have several workers: count together with the caps of the other ones, of the user
+ * of this name, or of the process (NULL). Returns false when out of memory.
+ */
+bool cap_join(struct cap *cap, struct registry *registry, const char *name);
+
+/* The cap is freed, and has no pools. */
+void cap_end(struct cap *cap);
+
+/* Return how many servers there are below the cap, at all workers; and how many of them are pinned. */
+unsigned cap_servers(const struct cap *cap);
+unsigned cap_pinned(const struct cap *cap);
+
+/* One of its servers was pinned, or is not any more: `by` is 1 or -1. */
+void cap_change_pinned(struct cap *cap, int by);
 
 /* Returns the cap of this kind that counts the servers of the pool. */
 struct cap *cap_of(const struct pool *pool, enum cap_kind kind);
@@ -87,6 +112,19 @@ void cap_configure_pool(struct pool *pool, unsigned least, unsigned weight);
 void cap_forget_pool(struct pool *pool);
 
 /* --- servers ------------------------------------------------------------------------------ */
+
+/*
+ * Take the places below all caps for a server that the pool is about to launch, in one step: no other
+ * worker can take them meanwhile. `since`: the pool has waited since then. `spare`: so many more have
+ * to be free. Returns the kind of a cap that refuses; CAPS: none. Each place that was taken is counted
+ * by cap_take_server(), or given back by cap_release().
+ *
+ * Places that only one worker counts are not taken: the caller has seen that they are free.
+ */
+enum cap_kind cap_reserve(struct pool *pool, usec_t since, unsigned spare);
+
+/* Give back what cap_reserve() has taken, if no server was launched. */
+void cap_release(struct registry *registry);
 
 /* Count, or uncount, a server connection of the pool. A pool in a queue changes its place. */
 void cap_take_server(struct pool *pool);
@@ -131,16 +169,40 @@ bool cap_is_next(struct pool *pool, enum cap_kind kind, usec_t since);
  */
 void cap_is_due(struct registry *registry, struct cap *cap);
 
-/* The pools that wait for the cap were served. A cap without such pools is not due. */
+/*
+ * The pools that wait for the cap were served; the other workers learn which one still waits. A cap
+ * without such pools is not due.
+ */
 void cap_is_done(struct registry *registry, struct cap *cap);
+
+/*
+ * Returns whether the pool, the first one that waits, may try to get a place below the cap: it is not
+ * full, and no pool of another worker comes first.
+ */
+bool cap_is_open(const struct pool *pool, enum cap_kind kind);
+
+/* Returns the first claim of other workers to a place below the cap, as far as is known; NULL: none. */
+const struct tally_claim *cap_claim_of_others(const struct cap *cap);
+
+/* The registry of a cap with pools that wait, or claims of other workers. */
+struct registry *cap_registry(struct cap *cap);
+
+/*
+ * The sum of minima may have changed at another worker: list the servers that may be closed again. To
+ * be called before cap.idle is searched.
+ */
+void cap_follow_minima(struct cap *cap);
 
 /* --- promises ----------------------------------------------------------------------------- */
 
+/* Returns whether a place below the cap is kept for a pool, of any worker. */
+bool cap_has_promised(const struct cap *cap);
+
 /*
  * Keep one place below the cap for the pool until then. Neither has another promise. The place is
- * free, or becomes so in this turn.
+ * free, or becomes so in this turn. Returns false if another worker keeps one.
  */
-void cap_promise(struct pool *pool, enum cap_kind kind, usec_t until);
+bool cap_promise(struct pool *pool, enum cap_kind kind, usec_t until);
 
 /* End the promise to the pool, if there is one: it got its server, or others get the place. */
 void cap_withdraw(struct pool *pool);
@@ -161,6 +223,10 @@ enum cap_claim {
  * loses what min_pool_size grants.
  */
 enum cap_claim cap_claim_of(const struct pool *to, const struct pool *from, enum cap_kind kind);
+
+/* The same for a pool of another worker that has published this. */
+enum cap_claim cap_claim_from(
+	const struct tally_claim *to, const struct pool *from, enum cap_kind kind);
 
 /* Returns whether min_pool_size grants the pool all servers that it has. */
 bool cap_keeps_all(const struct pool *pool, enum cap_kind kind);

@@ -16,6 +16,7 @@
 struct client_link;
 struct database;
 struct pool;
+struct process;
 struct registry;
 struct user;
 
@@ -24,8 +25,10 @@ struct limits {
 	unsigned clients; /* accepted sockets that are open, of clients of all kinds */
 	unsigned admitted; /* of these clients: limits_admit_client() */
 	unsigned consoles; /* of the admitted ones: clients of the console */
-	struct cap servers; /* max_server_connections */
 };
+
+/* Returns how many server connections there are, at all workers. */
+unsigned limits_servers(const struct process *process);
 
 /* Count, or uncount, the socket of a client: it was accepted, or closed. */
 void limits_take_socket(struct registry *registry);

@@ -79,7 +79,7 @@ struct pool {
 	struct lookup_list lookups; /* look-ups that wait for a server, oldest first */
 	struct lookup *lookups_by_key; /* the same; uthash */
 	unsigned lookups_waiting, lookups_running;
-	unsigned looking_up; /* client logins that wait for any look-up */
+	unsigned looking_up; /* askers that wait for any look-up, mostly client logins */
 	unsigned client_count[CLIENT_STATES];
 	unsigned server_count[SERVER_LISTS];
 	unsigned watch_logins; /* of those in SERVERS_LOGIN: they will watch their hosts */

@@ -18,7 +18,9 @@
 #include "model/descriptors.h"
 #include "model/limits.h"
 #include "model/shared/directory.h"
+#include "model/shared/tally.h"
 #include "model/sources.h"
+#include "model/statistics/slow_log.h"
 #include "net/crew/crew.h"
 #include "net/loop.h"
 
@@ -93,6 +95,7 @@ struct process {
 	const struct settings *settings; /* of config */
 	struct loop_clock clock; /* of all loops */
 	struct directory directory; /* all databases and pools */
+	struct tallies tallies; /* servers and clients that all workers count together */
 	struct limits limits;
 	struct sources sources; /* counts by client address */
 	struct history *history; /* owned; NULL: none: see model/statistics/history */
@@ -101,7 +104,8 @@ struct process {
 	struct tls_context *client_tls, *server_tls, *metrics_tls;
 	const struct listeners *listeners; /* owned by the daemon; NULL: none */
 	usec_t sized_at; /* the last round of session/pool/auto_size; 0: none */
-	bool sizes_pools; /* there may be pools with pool_size = auto: see session/pool/auto_size */
+	/* There may be pools with pool_size = auto: see session/pool/auto_size. Set by any worker. */
+	bool sizes_pools;
 	struct peer_list peers; /* sorted by id, those used so far: see model/peer */
 	const struct found_peers *found_peers; /* besides those of [peers]; NULL: none */
 	struct peer_discovery *discovery; /* finds them: session/pool/peer_discovery; or NULL */
@@ -120,6 +124,8 @@ struct process {
 	usec_t watchdog; /* time of the service manager's watchdog (daemon/systemd); 0: none */
 	uint64_t last_id; /* of links, for SHOW */
 	uint64_t last_statement_id; /* see model/statement */
+	uint64_t last_host; /* see model/host/hosts */
+	struct slow_shared slow; /* see model/statistics/slow_log */
 	struct own_connections own_connections; /* servers that log in */
 	struct handles handles; /* of the objects that a SHOW names */
 	struct descriptors descriptors;

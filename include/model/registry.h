@@ -19,6 +19,7 @@
 #include "model/process.h"
 #include "model/statement.h"
 #include "model/statistics/counters.h"
+#include "net/crew/mailbox.h"
 #include "net/helper.h"
 #include "net/loop.h"
 #include "net/resolver.h"
@@ -66,6 +67,9 @@ struct registry {
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct cap_list caps_due; /* caps below which a place may be free: see cap_is_due() */
 	struct pool *cap_called; /* the next of a queue, about to launch a server; or NULL */
+	struct pool *cap_reserved; /* has places for a server: see cap_reserve(); or NULL */
+	struct cap
+		server_cap; /* of the process, max_server_connections: the part of this worker */
 	struct loop_task work_task, sizing_task;
 	/*
 	 * Functions of modules above, for those below; session/rules/life sets all of these
@@ -74,6 +78,8 @@ struct registry {
 	loop_function *do_work; /* pool_work_run(), for work_task */
 	void (*serve)(struct pool *pool); /* pair idle servers with waiting clients */
 	loop_function *size_pools; /* a round of session/pool/auto_size, for sizing_task */
+	struct mail sizing_mail; /* by which another worker asks the first one for a round */
+	atomic_bool sizing_sent; /* it is on its way */
 	/* End the query of a waiting client with an error; the client stays connected. */
 	void (*end_query)(struct client_link *client, enum reason reason);
 	const struct link_rules *rules; /* what messages mean, by the state of their sender */
@@ -94,6 +100,12 @@ struct registry {
 	struct link_walk_list walks; /* walks over `links`: see model/link_walk */
 	struct statement_table statements;
 	struct counters counters;
+	/*
+	 * Connections that its loop was the first to serve, and those that came from, or left for,
+	 * another loop when their database was known.
+	 */
+	uint64_t dealt, moved_in, moved_out;
+	usec_t made_at; /* the loop's time */
 	struct backends backends; /* servers by the process numbers of their backends */
 	struct slab clients, servers, helds; /* memory of links and of small held blocks */
 	size_t held_bytes; /* size of the large held blocks: see model/held */
@@ -103,7 +115,8 @@ struct registry {
 	usec_t derivation_time; /* duration of the longest recent derivation; 0: none yet */
 	struct helper
 		*system_users; /* threads that look up user names, perhaps over the network */
-	struct external_auth_queue *ldap, *pam; /* NULL until a login needs it */
+	/* Of the first registry, for all; NULL until a login needs it. */
+	struct external_auth_queue *ldap, *pam;
 	usec_t stats_newer_at, stats_older_at; /* when the snapshots of the totals were taken */
 	struct advisor *advisor; /* owned by the daemon; NULL: see admin/advice/advisor */
 };
@@ -126,6 +139,9 @@ struct database *registry_find_database(const struct registry *registry, const c
 struct user *registry_find_user(const struct registry *registry, const char *name);
 struct pool *registry_find_pool(const struct database *database, const struct user *user,
 	enum target_session asked_role);
+
+/* As registry_find_user(), but never makes a user of the configuration. */
+struct user *registry_known_user(const struct registry *registry, const char *name);
 
 /*
  * Returns the database of this name: a configured one, or an automatic one, which is made from
@@ -192,7 +208,7 @@ bool registry_apply_users(struct registry *registry);
  */
 bool registry_apply_databases(struct registry *registry);
 
-/* Return the number of users, databases and pools, for SHOW LISTS. */
+/* Return the number of its users, and of the databases and pools of the process. */
 unsigned registry_count_users(const struct registry *registry);
 unsigned registry_count_databases(const struct registry *registry);
 unsigned registry_count_pools(const struct registry *registry);

@@ -63,6 +63,10 @@ struct dns_zone *dns_zones_join(struct dns_zones *zones, const char *name);
 /* One name less in this zone; frees the zone after its last name. NULL is allowed. */
 void dns_zones_leave(struct dns_zones *zones, struct dns_zone *zone);
 
+/* Returns the zone of this name; NULL if there is none. */
+const struct dns_zone *dns_zones_find(
+	const struct dns_zones *zones, const char *name, size_t length);
+
 /* A row of SHOW DNS_ZONES. */
 struct dns_zone_row {
 	const char *name; /* owned by the zone */

@@ -96,8 +96,8 @@ struct loop {
 	struct loop_queue work; /* after the deadlines: work that follows from the events */
 	struct loop_queue ending; /* at the end of the turn: deferred frees */
 	struct loop_queue late; /* after one more poll: console commands */
-	struct loop_task mail; /* delivers what is in the mailbox; of net/crew */
-	struct crew_member *member; /* of net/crew/crew_mail; NULL: the loop is alone */
+	struct loop_task mail; /* delivers what is in the mailbox; of net/crew/crew */
+	struct crew_member *member; /* of net/crew/crew; NULL: the loop is alone */
 	void *owner; /* set and used by the floors above */
 };
 

@@ -89,6 +89,10 @@ static const struct entry_key keys[] = {
 	{"user", ENTRY_TEXT, FIELD(user),
 		"Forced server user: all clients share one pool of this user. Clients "
 		"still log in to us under their own names."},
+	{"worker", ENTRY_SIZE, FIELD(worker),
+		"Which of the workers serves the database from the start on, counted from 0; "
+		"the last one is followed by the first. -1 or not given: the one with the "
+		"fewest databases."},
 };
 
 static const struct entry_grammar grammar = {
@@ -153,6 +157,7 @@ struct database_config *database_config_parse(const struct ini_place *place, con
 		.name = name,
 		.query_wait_timeout = -1,
 		.max_pool_waiters = -1,
+		.worker = -1,
 		.pool_size = -1,
 		.min_pool_size = -1,
 		.reserve_pool_size = -1,

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "model/shared/all_users.h"
 
 enum {
 	/* Descriptors besides those of links: the log, listening sockets, the loop's own. */
@@ -26,7 +27,7 @@ void descriptor_limit_raise(void)
 /* The number of servers if every user uses every database. */
 static unsigned long long expected_servers(const struct registry *registry)
 {
-	const unsigned users = registry_count_users(registry);
+	const unsigned users = all_users_count(registry->process);
 	const struct database *database, *next;
 	unsigned long long sum = 0;
 
@@ -73,7 +74,7 @@ static unsigned count_open(void)
 void descriptor_limit_count_others(struct registry *registry)
 {
 	struct process *process = registry->process;
-	const unsigned links = process->limits.clients + process->limits.servers.servers;
+	const unsigned links = process->limits.clients + limits_servers(process);
 	const unsigned count = count_open();
 
 	process->descriptors.others = count > links ? count - links : OTHERS_UNCOUNTED;

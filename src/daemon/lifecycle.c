@@ -329,6 +329,8 @@ static void end_registry(struct daemon *daemon)
 
 	control_close_all(
 		registry, shares_links(daemon) ? REASON_DISKO_OVER : REASON_PROCESS_ENDS);
+	/* Deliver the mail about that. */
+	crew_stop(&daemon->process.crew);
 	suspend_end(registry);
 	peer_discovery_end(registry);
 	EACH_REGISTRY (each, process) {

@@ -18,11 +18,16 @@
 #include "session/server/failover.h"
 
 enum {
-	/* A derivation takes milliseconds of CPU time; the loop needs a CPU too. */
+	/*
+	 * A derivation takes milliseconds of CPU time; the loop needs a CPU too. Of several
+	 * workers each has one thread, so that there are no more of them than loops.
+	 */
 	DERIVATION_THREADS = 2,
+	DERIVATION_THREADS_OF_EACH = 1,
 	/*
 	 * Logins wait for their derivation: after a restart a quarter of this number may arrive
-	 * at once from one address, or of one user.
+	 * at once from one address, or of one user. Each worker has this limit for itself: there
+	 * are never more derivations than logins, which max_client_conn limits in all.
 	 */
 	DERIVATIONS_MOST = 65536,
 	/* Nearly always a look-up reads a file; a directory service may block one thread. */
@@ -61,9 +66,13 @@ static bool make_resolver(struct registry *registry)
 
 bool workers_make_parts(struct registry *registry)
 {
+	const unsigned derivation_threads = registry->process->workers_wanted > 1
+		? DERIVATION_THREADS_OF_EACH
+		: DERIVATION_THREADS;
+
 	if (!watching_follow(registry))
 		return refuse("no memory for the log of slow queries");
-	if (!derivations_start(registry, DERIVATION_THREADS, DERIVATIONS_MOST))
+	if (!derivations_start(registry, derivation_threads, DERIVATIONS_MOST))
 		return refuse("cannot make a helper for key derivations");
 	registry->system_users =
 		helper_new(registry->loop, SYSTEM_USER_THREADS, SYSTEM_USERS_MOST);
@@ -141,9 +150,11 @@ bool workers_make_registries(struct daemon *daemon)
 static void share(struct process *process)
 {
 	lock_share(&process->directory.lock);
+	lock_share(&process->tallies.lock);
 	lock_share(&process->cancel_keys.lock);
 	lock_share(&process->sources.lock);
 	lock_share(&process->own_connections.lock);
+	lock_share(&process->slow.lock);
 }
 
 /* Worker i to the i-th processor of the list, from its beginning again if that is shorter. */
@@ -208,7 +219,8 @@ void workers_free_loops(struct daemon *daemon)
 {
 	const unsigned count = daemon->others ? daemon->process.workers_wanted : 1;
 
-	crew_free(&daemon->process.crew);
+	if (daemon->process.crew.count > 0)
+		crew_free(&daemon->process.crew);
 	for (unsigned i = 1; i < count; i++) {
 		if (daemon->others[i - 1].has_loop)
 			loop_free(&daemon->others[i - 1].loop);

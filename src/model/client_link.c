@@ -177,6 +177,7 @@ void client_enter(struct client_link *client, enum client_state state)
 {
 	const enum client_state from = client_state(client);
 
+	OWN_LOOP(client->link.stream.loop);
 	CHECK(client_may(from, state));
 	client->link.state = (uint8_t)state;
 	client->step = CLIENT_STEP_NONE;

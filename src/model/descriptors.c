@@ -93,11 +93,6 @@ static unsigned admitted_of(const struct process *process)
 	return SHARED_GET(process->limits.admitted);
 }
 
-static unsigned limits_servers(const struct process *process)
-{
-	return process->limits.servers.servers;
-}
-
 /* --- what is allowed ---------------------------------------------------------------------- */
 
 static unsigned servers_or_kept(const struct process *process)

@@ -10,6 +10,11 @@ static bool within(unsigned count, int limit)
 	return limit <= 0 || count <= (unsigned)limit;
 }
 
+unsigned limits_servers(const struct process *process)
+{
+	return cap_servers(&process->registries[0]->server_cap);
+}
+
 void limits_take_socket(struct registry *registry)
 {
 	SHARED_ADD(registry->process->limits.clients, 1);
@@ -54,6 +59,8 @@ bool limits_take_database(struct client_link *client, struct database *database,
 static void give_user(struct client_link *client, struct user *user)
 {
 	user->clients--;
+	if (user->cap.share)
+		SHARED_TAKE(user->cap.share->tally->clients, 1);
 	registry_let_go_user(link_registry(&client->link), user);
 }
 
@@ -61,14 +68,17 @@ bool limits_take_user(struct client_link *client, struct user *user, bool exempt
 {
 	const struct registry *registry = link_registry(&client->link);
 	struct user *counted = client->counted_in_user ? client->user : NULL;
+	unsigned clients;
 
 	client->user = user;
 	client->counted_in_user = true;
 	user->clients++;
+	clients =
+		user->cap.share ? SHARED_NEXT(user->cap.share->tally->clients) : user->clients;
+	clients -= counted == user;
 	if (counted)
 		give_user(client, counted);
-	return exempt ||
-		within(user->clients, user_max_clients(user, registry->process->settings));
+	return exempt || within(clients, user_max_clients(user, registry->process->settings));
 }
 
 static void give_process(struct client_link *client)

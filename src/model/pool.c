@@ -161,7 +161,7 @@ static void reconfigure_sizing(struct pool *pool)
 		pool->sizing = calloc(1, sizeof(*pool->sizing));
 	if (pool->sizing)
 		pool->sizing->due = true;
-	pool->registry->process->sizes_pools = true;
+	SHARED_SET(pool->registry->process->sizes_pools, true);
 }
 
 void pool_reconfigure(struct pool *pool)
@@ -306,6 +306,7 @@ unsigned pool_reserve_in_use(const struct pool *pool)
 
 void pool_needs_work(struct pool *pool)
 {
+	OWN_LOOP(pool->registry->loop);
 	if (pool->has_work)
 		return;
 	pool->has_work = true;

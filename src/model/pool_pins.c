@@ -20,7 +20,7 @@ bool pool_may_pin(const struct pool *pool)
 		return false;
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		const unsigned limit = cap_limit(pool, kind);
-		const unsigned pinned = cap_of(pool, kind)->pinned;
+		const unsigned pinned = cap_pinned(cap_of(pool, kind));
 		const bool is_last = pinned > 0 && pinned + 1 >= limit;
 
 		if (limit > 0 && (is_last || pinned >= max_pinned_of(pool, limit)))
@@ -44,12 +44,12 @@ void pool_pin(struct pool *pool)
 {
 	pool->pinned++;
 	for (enum cap_kind kind = 0; kind < CAPS; kind++)
-		cap_of(pool, kind)->pinned++;
+		cap_change_pinned(cap_of(pool, kind), 1);
 }
 
 void pool_unpin(struct pool *pool)
 {
 	pool->pinned--;
 	for (enum cap_kind kind = 0; kind < CAPS; kind++)
-		cap_of(pool, kind)->pinned--;
+		cap_change_pinned(cap_of(pool, kind), -1);
 }

@@ -7,7 +7,6 @@
 
 void process_init(struct process *process, struct random *random, struct snapshot *config)
 {
-	cap_init(&process->limits.servers, CAP_PROCESS);
 	process->config = config;
 	process->settings = snapshot_settings(config);
 	process->cancel_keys.peer_id = (uint16_t)process->settings->peer_id;
@@ -43,6 +42,7 @@ void process_free(struct process *process)
 {
 	cancel_keys_free(&process->cancel_keys);
 	handles_free(&process->handles);
+	lock_end(&process->slow.lock);
 	snapshot_unref(process->config);
 	explicit_bzero(process->mock_salt, sizeof(process->mock_salt));
 }

@@ -163,8 +163,9 @@ bool registry_apply_databases(struct registry *registry)
 		struct database *database = registry_find_database(registry, config->name);
 
 		if (!database)
-			database = add_database(
-				directory_choose_home(registry->process), config->name, false);
+			database =
+				add_database(directory_choose_home(registry->process, config),
+					config->name, false);
 		if (!database ||
 			(config->user && !open_forced_user(database->registry, config->user)))
 			return false;
@@ -189,9 +190,15 @@ static struct user *add_user(struct registry *registry, const char *name)
 	memcpy(user->name, name, length + 1);
 	TAILQ_INIT(&user->pools);
 	cap_init(&user->cap, CAP_USER);
+	if (registry->process->workers_wanted > 1 &&
+		!cap_join(&user->cap, registry, user->name)) {
+		free(user);
+		return NULL;
+	}
 	HASH_ADD_KEYPTR_BYHASHVALUE(
 		by_name, registry->users, user->name, length, hash_name(registry, name), user);
 	if (!user->by_name.tbl) {
+		cap_end(&user->cap);
 		free(user);
 		return NULL;
 	}
@@ -227,12 +234,20 @@ static struct user *make_configured(struct registry *registry, const char *name)
 	return user;
 }
 
-static struct user *look_up_user(struct registry *registry, const char *name)
+struct user *registry_known_user(const struct registry *registry, const char *name)
 {
 	struct user *found = NULL;
-	const unsigned hash = hash_name(registry, name);
+	/* The cast is for the state of the hash, which each use begins anew. */
+	const unsigned hash = hash_name((struct registry *)registry, name);
 
 	HASH_FIND_BYHASHVALUE(by_name, registry->users, name, strlen(name), hash, found);
+	return found;
+}
+
+static struct user *look_up_user(struct registry *registry, const char *name)
+{
+	struct user *found = registry_known_user(registry, name);
+
 	if (!found && registry->number > 0)
 		found = make_configured(registry, name);
 	if (found)
@@ -263,6 +278,7 @@ void registry_let_go_user(struct registry *registry, struct user *user)
 	HASH_DELETE(by_name, registry->users, user);
 	if (registry->recent_user == user)
 		registry->recent_user = NULL;
+	cap_end(&user->cap);
 	user_drop_keys(user);
 	handles_take_back(&registry->process->handles, &user->handle, user);
 	free(user);
@@ -403,7 +419,8 @@ static bool make_console(struct registry *registry)
 /* What all registries share is made with the first. */
 static bool init_shared(struct process *process, struct random *random)
 {
-	return directory_init(&process->directory, random) && sources_init(process, random);
+	return directory_init(&process->directory, random) && sources_init(process, random) &&
+		(process->workers_wanted < 2 || tallies_init(process, random));
 }
 
 bool registry_init(struct registry *registry, struct process *process, struct loop *loop)
@@ -421,6 +438,7 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 	TAILQ_INIT(&registry->pools);
 	TAILQ_INIT(&registry->work);
 	TAILQ_INIT(&registry->caps_due);
+	cap_init(&registry->server_cap, CAP_PROCESS);
 	TAILQ_INIT(&registry->links);
 	TAILQ_INIT(&registry->hosts);
 	TAILQ_INIT(&registry->logins);
@@ -434,12 +452,18 @@ bool registry_init(struct registry *registry, struct process *process, struct lo
 		&registry->statements, loop, &registry->name_hash, &process->last_statement_id);
 	registry->statements.handles = &registry->process->handles;
 	registry->stats_newer_at = registry->stats_older_at = loop_now(loop);
+	registry->made_at = loop_now(loop);
+	registry->hosts.last = &process->last_host;
 	registry->counters.last_reload = clock_wall();
 	if (!keyed_hash_init(&registry->name_hash, key) || !registry->parameters)
 		return false;
+	if (number == 0 && !init_shared(process, &loop->random))
+		return false;
+	if (process->workers_wanted > 1 && !cap_join(&registry->server_cap, registry, NULL))
+		return false;
 	if (number > 0)
 		registry->console_pool = process->registries[0]->console_pool;
-	else if (!init_shared(process, &loop->random) || !make_console(registry))
+	else if (!make_console(registry))
 		return false;
 	/* The databases find their homes when all registries are made. */
 	return (process->workers < process->workers_wanted ||
@@ -468,13 +492,16 @@ void registry_free(struct registry *registry)
 	}
 	HASH_ITER (by_name, registry->users, user, next_user) {
 		HASH_DELETE(by_name, registry->users, user);
+		cap_end(&user->cap);
 		user_drop_keys(user);
 		free(user);
 	}
 	hosts_free(&registry->hosts);
 	statement_table_free(&registry->statements);
 	keyed_hash_free(&registry->name_hash);
+	cap_end(&registry->server_cap);
 	if (--registry->process->workers == 0) {
+		tallies_free(registry->process);
 		sources_free(registry->process);
 		directory_free(&registry->process->directory);
 	}

@@ -142,6 +142,7 @@ static void enter(struct server_link *server, enum server_state state, bool last
 	const enum server_list old = phases[server->link.state].list;
 	const enum server_list new = phases[state].list;
 
+	OWN_LOOP(pool->registry->loop);
 	CHECK(server_may(server_state(server), state));
 	server->link.state = (uint8_t)state;
 	if (server->task != SERVER_TASK_NONE)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/shared/tally.h"
+
 void user_drop_keys(struct user *user)
 {
 	user_keys_unref(user->keys);
@@ -44,4 +46,16 @@ int user_max_clients(const struct user *user, const struct settings *settings)
 	if (user->config && user->config->max_user_client_connections > 0)
 		return user->config->max_user_client_connections;
 	return settings->max_user_client_connections;
+}
+
+unsigned user_servers(const struct user *user)
+{
+	return cap_servers(&user->cap);
+}
+
+unsigned user_clients(const struct user *user)
+{
+	const struct tally_share *share = user->cap.share;
+
+	return share ? SHARED_GET(share->tally->clients) : user->clients;
 }

@@ -138,6 +138,15 @@ static struct dns_zone *zone_new(struct dns_zones *zones, const char *name, size
 	return zone;
 }
 
+const struct dns_zone *dns_zones_find(
+	const struct dns_zones *zones, const char *name, size_t length)
+{
+	const struct dns_zone *zone;
+
+	HASH_FIND(hh, zones->by_name, name, length, zone);
+	return zone;
+}
+
 struct dns_zone *dns_zones_join(struct dns_zones *zones, const char *name)
 {
 	const char *dot = strchr(name, '.');

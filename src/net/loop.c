@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "net/crew/own_loop.h"
 #include "net/stream_backlog.h"
 #include "net/tls_buffers.h"
 
@@ -191,6 +192,7 @@ usec_t loop_read_clock(struct loop *loop)
 	const usec_t expected = until > loop->real ? until : loop->real;
 	usec_t now;
 
+	OWN_LOOP(loop);
 	loop->real = real;
 	loop->may_sleep_until = 0; /* a turn may work for as long as it needs */
 	if (real > expected + LATE_AFTER && until != 0)
@@ -219,21 +221,25 @@ static void enqueue(struct loop_queue *queue, struct loop_task *task, loop_funct
 
 void loop_defer(struct loop *loop, struct loop_task *task, loop_function *run)
 {
+	OWN_LOOP(loop);
 	enqueue(&loop->ending, task, run);
 }
 
 void loop_defer_arrivals(struct loop *loop, struct loop_task *task, loop_function *run)
 {
+	OWN_LOOP(loop);
 	enqueue(&loop->arrivals, task, run);
 }
 
 void loop_defer_work(struct loop *loop, struct loop_task *task, loop_function *run)
 {
+	OWN_LOOP(loop);
 	enqueue(&loop->work, task, run);
 }
 
 void loop_defer_late(struct loop *loop, struct loop_task *task, loop_function *run)
 {
+	OWN_LOOP(loop);
 	enqueue(&loop->late, task, run);
 }
 
@@ -259,6 +265,7 @@ static bool take_out_of_queue(struct loop_queue *queue, const struct loop_task *
 
 void loop_forget(struct loop *loop, struct loop_task *task)
 {
+	OWN_LOOP(loop);
 	if (!loop_task_is_queued(task))
 		return;
 	if (!take_out_of_queue(&loop->ending, task) && !take_out_of_queue(&loop->late, task) &&

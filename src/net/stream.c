@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "net/crew/own_loop.h"
 #include "net/stream_backlog.h"
 #include "net/tcp_options.h"
 
@@ -151,6 +152,7 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
 
 	(void)fd;
 	(void)what;
+	OWN_LOOP(stream->loop);
 	if (stream->paused) {
 		park(stream);
 		return;
@@ -177,6 +179,7 @@ bool stream_watch(struct stream *stream)
 
 void stream_resume(struct stream *stream)
 {
+	OWN_LOOP(stream->loop);
 	stream->paused = false;
 	if (!stream->parked || stream->frozen)
 		return;
@@ -308,6 +311,7 @@ void stream_close(struct stream *stream)
 {
 	if (!stream_is_open(stream))
 		return;
+	OWN_LOOP(stream->loop);
 	if (stream->loop)
 		remove_from_loop(stream);
 	else
@@ -432,6 +436,7 @@ __attribute__((noinline)) static enum stream_sent seal_and_send(
 
 enum stream_sent stream_send(struct stream *stream, struct iovec *pieces, int count)
 {
+	OWN_LOOP(stream->loop);
 	if (stream->kind->seal)
 		return seal_and_send(stream, pieces, count);
 	return send_or_keep(stream, pieces, count);
@@ -493,6 +498,7 @@ void stream_leave(struct stream *stream)
 {
 	struct stream_unsent unsent;
 
+	OWN_LOOP(stream->loop);
 	/* The event of a connect that has not ended would be lost. */
 	CHECK(stream->fd < 0 || event_get_callback(&stream->event) != on_connected);
 	if (stream->kind->leave)
@@ -541,6 +547,7 @@ bool stream_join(
 	struct stream *stream, struct loop *loop, const struct stream_handlers *handlers)
 {
 	CHECK(!stream->loop);
+	OWN_LOOP(loop);
 	if (!give_unsent(stream, loop))
 		return false;
 	stream->loop = loop;

@@ -12,6 +12,7 @@ from support.servers.pooler import binary
 
 WORKERS = 3
 NAMES = [f"db{number}" for number in range(6)]
+SLEEP = "SELECT pg_sleep(60)"
 
 
 @pytest.fixture
@@ -39,7 +40,8 @@ def threads(pooler):
 @pytest.mark.setting("workers")
 def test_each_worker_has_a_thread_and_all_databases_are_served(many):
     pooler = many()
-    assert len(threads(pooler)) == WORKERS - 1
+    # A thread names itself.
+    wait_until(lambda: len(threads(pooler)) == WORKERS - 1)
     for name in NAMES:
         for _ in range(WORKERS):  # accepted by each worker
             assert pooler.client(database=name).query("SELECT 42").value == "42"
@@ -112,6 +114,44 @@ def test_counts_of_all_workers_are_shown_together(many):
     assert len(pooler.show("SERVERS")) == len(NAMES)
 
 
+def busiest(pooler, database):
+    """The thread that used the most processor time while this database was in use."""
+    def times():
+        folder, found = f"/proc/{pooler.process.pid}/task", {}
+        for thread in os.listdir(folder):
+            with open(f"{folder}/{thread}/stat") as file:
+                name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
+            if name.startswith("pgusher"):
+                found[name] = sum(map(int, rest.split()[11:13]))
+        return found
+
+    before = times()
+    client = pooler.client(database=database)
+
+    def spent():
+        for _ in range(2000):
+            client.query("SELECT 1")
+        now = times()
+        return max((now[name] - before[name], name) for name in now)
+
+    wait_until(lambda: spent()[0] >= 8, 30, "a thread to be busy")
+    return spent()[1]
+
+
+@pytest.mark.setting("databases.worker")
+def test_database_is_served_by_the_worker_that_it_names(many):
+    pooler = many(databases={
+        "one": {"dbname": "main", "worker": 1},
+        "two": {"dbname": "main", "worker": 2},
+        "again": {"dbname": "main", "worker": 1 + WORKERS},
+        "*": {"dbname": "main", "worker": 2},
+    })
+    assert busiest(pooler, "one") == "pgusher-work-1"
+    assert busiest(pooler, "two") == "pgusher-work-2"
+    assert busiest(pooler, "again") == "pgusher-work-1"
+    assert busiest(pooler, "automatic") == "pgusher-work-2"
+
+
 def test_automatic_databases_have_one_home(many):
     pooler = many(databases={"*": {"dbname": "main"}})
     clients = [pooler.client(database=name) for name in NAMES for _ in range(4)]
@@ -125,8 +165,9 @@ def test_cancel_finds_its_query_at_any_worker(many):
     for name in NAMES:
         for _ in range(WORKERS):
             client = pooler.client(database=name)
-            client.send(wire.query("SELECT pg_sleep(60)"))
-            pooler.wait_pool(database=name, sv_active=1)
+            client.send(wire.query(SLEEP))
+            # PostgreSQL drops a request for a query that it has not received yet.
+            wait_until(lambda: pooler.cluster.backends(state="active", query=SLEEP))
             cancel(pooler.address, client.key)
             assert client.result().error.is_("ERROR", "57014", "canceling statement due to user request")
             client.close()

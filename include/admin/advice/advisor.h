@@ -23,4 +23,10 @@ void advisor_stop(struct registry *registry);
  */
 void advisor_look(struct registry *registry, usec_t now);
 
+/*
+ * Returns for which part of the time between the last two samples the worker was busy, in percent; -1:
+ * not known. The registry is the first worker's.
+ */
+int advisor_busy(const struct registry *registry, unsigned worker);
+
 #endif

@@ -22,9 +22,12 @@ struct advisor {
 	usec_t turned_at, turned_before; /* the last two turns of all meters */
 	bool turns; /* in this sample */
 	struct process_meters meters;
-	usec_t texts_at; /* the sample in which prepared statements were counted; 0: none */
-	int64_t texts;
-	usec_t busy; /* processor time of the loop at the last sample */
+	/* The sample in which prepared statements of each worker were counted; 0: none. */
+	usec_t texts_at[WORKERS_MOST];
+	int64_t texts[WORKERS_MOST];
+	/* Of each worker: processor time at the last sample, and what part of a processor that was. */
+	usec_t busy[WORKERS_MOST];
+	int busy_percent[WORKERS_MOST];
 	unsigned cores; /* of this machine; 0: not asked for yet */
 };
 
@@ -39,13 +42,16 @@ uint64_t measures_growth(const struct advisor *advisor, struct meter *meter, uin
 /* Returns how often that is in 1,000 seconds; 0 while the time is too short to tell. */
 int64_t measures_rate(const struct advisor *advisor, uint64_t growth);
 
+/* Update advisor.busy and busy_percent. */
+void measures_take_busy(struct advisor *advisor);
+
 /* Returns the cores of the machine of this server's host; 0: not known. */
 unsigned measures_cores(struct advisor *advisor, const struct server_link *server);
 
 /* --- rules, by the file that has them ----------------------------------------------------- */
 
 void process_advice_look(struct advisor *advisor);
-void host_advice_look(struct advisor *advisor, struct host *host);
+void host_advice_look(struct advisor *advisor, const struct host *known);
 /* The hosts of a database with max_standby_lag. */
 void host_advice_look_at_lag(struct advisor *advisor, struct pool *pool);
 void database_advice_look(struct advisor *advisor, struct database *database);

@@ -102,6 +102,15 @@ extern const struct metric_source metric_lists, metric_config, metric_version, m
 	metric_build, metric_state, metric_client_limits, metric_memory, metric_http,
 	metric_certificates, metric_dropped;
 
+/* --- admin/metrics/metric_workers.c ------------------------------------------------------- */
+
+/* A row for each row of SHOW WORKERS; metric_worker_moves has two. */
+struct worker_figures {
+	int64_t turns, busy, clients, servers, stops, wake_ups, mails;
+};
+
+extern const struct metric_source metric_workers, metric_worker_moves;
+
 /* --- admin/metrics/metric_advice.c -------------------------------------------------------- */
 
 /* A row for each row of SHOW ADVICE. */

@@ -46,7 +46,7 @@ struct host_progress {
 struct host {
 	TAILQ_ENTRY(host) in_hosts;
 	struct host *next_in_bucket;
-	uint64_t number; /* among all hosts that there were, from 1: never used again */
+	uint64_t number; /* among all hosts that the process knew, from 1: never used again */
 	enum host_role role : 8;
 	enum host_teller told_by : 8; /* valid if the role is known */
 	enum host_question question : 8;
@@ -88,7 +88,7 @@ enum { HOST_BUCKETS = 1024 };
 struct host_list {
 	struct host *tqh_first;
 	struct host **tqh_last;
-	uint64_t last; /* the number of the last one */
+	uint64_t *last; /* the number of the last one, which the lists of all workers share */
 	struct host *buckets[HOST_BUCKETS];
 };
 
@@ -115,6 +115,9 @@ struct host *hosts_open(
  */
 struct host *hosts_next(
 	const struct host_list *hosts, const struct host_item *item, const struct host *after);
+
+/* Returns the host of this name, address and port that is not gone; NULL if there is none. */
+struct host *hosts_like(const struct host_list *hosts, const struct host *host);
 
 /* The name has this address no longer: its host is not found any more. */
 void hosts_leave(struct host_list *hosts, const char *name, const struct address *address);

@@ -41,12 +41,17 @@ struct database *directory_find(const struct registry *registry, const char *nam
 
 /*
  * Returns the home of the database of this name, or of the automatic database that would be made;
- * NULL if there is no such database. Any thread may ask.
+ * NULL if there is no such database. Any thread may ask. `pgusher` is the console unless a database
+ * has that name.
  */
 struct registry *directory_home_of(struct process *process, const char *name);
 
-/* Returns the registry with the fewest databases: the home of a new one of the configuration. */
-struct registry *directory_choose_home(struct process *process);
+/*
+ * Returns the home of a new database of the configuration: the one that it names, else the registry
+ * with the fewest databases.
+ */
+struct registry *directory_choose_home(
+	struct process *process, const struct database_config *config);
 
 /* Add a database, which has its name and its home. Returns false when out of memory. */
 bool directory_add(struct directory *directory, struct database *database);

@@ -16,6 +16,8 @@
 #include "model/server_link.h"
 #include "model/statistics/meter.h"
 
+struct process;
+
 /* The counters of a database; allocated with the first event. */
 struct database_counters {
 	uint64_t server_opened;
@@ -30,7 +32,7 @@ struct database_counters {
 	struct meter opened, closed[SERVER_CLOSINGS];
 };
 
-/* The counters of the process. */
+/* The counters of one worker: counters_sum() has those of the process. */
 struct counters {
 	/* Errors that closed a connection; closing a server and its client counts once. */
 	uint64_t errors[REASON_COUNT];
@@ -55,6 +57,12 @@ struct database_counters *counters_open(struct database *database);
 
 /* Free the counters of a database. NULL is allowed. */
 void counters_free(struct database_counters *counters);
+
+/*
+ * Sum the counters of all workers into those of the caller, whose contents may be anything. Of
+ * `nowhere` only its counts are summed: it owns nothing.
+ */
+void counters_sum(const struct process *process, struct counters *sum);
 
 /* --- counting ----------------------------------------------------------------------------- */
 

@@ -14,7 +14,10 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/sampling.h"
+
+struct process;
 
 enum {
 	SLOW_LOG_SIZE = 100, /* queries */
@@ -56,14 +59,22 @@ struct slow_query {
 	char parameters[SLOW_PARAMETERS_MAX + 1]; /* with log_parameters; "": none */
 };
 
-struct slow_log {
-	struct slow_query queries[SLOW_LOG_SIZE];
-	uint64_t count; /* queries since the log was turned on */
+/* What the rings of all workers share. */
+struct slow_shared {
+	uint64_t last; /* the number of the last query */
+	struct lock lock; /* of what follows */
 	struct sampling sampling; /* of the lines that are logged */
 };
 
-/* Make an empty ring. Returns NULL when out of memory. */
-struct slow_log *slow_log_new(void);
+/* The ring of one worker. */
+struct slow_log {
+	struct slow_query queries[SLOW_LOG_SIZE];
+	uint64_t count; /* queries since the log was turned on */
+	struct slow_shared *shared;
+};
+
+/* Make an empty ring. Returns NULL when out of memory. What is shared must outlive it. */
+struct slow_log *slow_log_new(struct slow_shared *shared);
 
 /* Free the ring. NULL is allowed. */
 void slow_log_free(struct slow_log *log);
@@ -79,6 +90,26 @@ struct slow_query *slow_log_add(struct slow_log *log);
  * none. Valid until the next slow_log_add(). `log` may be NULL.
  */
 const struct slow_query *slow_log_get(const struct slow_log *log, unsigned age);
+
+enum { SLOW_RINGS = 64 };
+
+/* A walk over the rings of all workers; all zero at first. */
+struct slow_walk {
+	unsigned ages[SLOW_RINGS];
+	unsigned count; /* queries that were returned */
+};
+
+/*
+ * Returns the next query, the latest first; NULL after the last of the SLOW_LOG_SIZE queries that have
+ * ended last, in all workers.
+ */
+const struct slow_query *slow_walk_next(struct slow_walk *walk, const struct process *process);
+
+/* Log this query? At most `most` are logged in a second, of all workers; 0: all. */
+bool slow_log_samples(struct slow_log *log, unsigned most, usec_t now);
+
+/* As sampling_left_out(), of all workers. */
+unsigned slow_log_left_out(struct slow_log *log, usec_t now);
 
 /* Returns the longest part of a query; of equal ones the first. */
 enum slow_cause slow_log_cause(const usec_t parts[SLOW_CAUSES]);

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "net/crew/mailbox.h"
+#include "net/crew/own_loop.h"
 #include "net/loop.h"
 
 struct crew_member;
@@ -50,6 +51,7 @@ struct crew_figures {
 	uint64_t stops; /* how often the thread was parked */
 	usec_t parked; /* how long, in total */
 	usec_t busy; /* processor time of the thread */
+	int thread; /* its id for the kernel */
 };
 
 /*
@@ -108,14 +110,11 @@ void crew_resume(struct crew *crew);
 /* Whether the main thread has made stillness; to be called by that thread. */
 bool crew_is_still(const struct crew *crew);
 
-/*
- * Whether the calling thread may use this loop now: it is the loop's thread, or the main thread
- * in stillness, or no threads are running. For CHECK(): this is cheap.
- */
-bool crew_is_own(const struct loop *loop);
-
 /* To be called if crew_is_own(loop). */
 void crew_figures(const struct loop *loop, struct crew_figures *figures);
+
+/* Likewise. Returns the only processor that the thread may run on; -1: there are several. */
+int crew_processor(const struct loop *loop);
 
 /*
  * For a watchdog, to be called periodically: send a ping to each loop that has answered the one

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the files of net/crew/crew share; private to them. crew_mail.c sends and delivers mail,
- * crew_figures.c counts, asks and pins, crew.c runs and stops the threads.
+ * crew_figures.c counts, asks and pins, own_loop.c knows the threads, crew.c runs and stops them.
  */
 #ifndef PGUSHER_NET_CREW_CREW_PARTS_H
 #define PGUSHER_NET_CREW_CREW_PARTS_H
@@ -25,15 +25,13 @@ struct crew_member {
 	struct ping ping;
 	pthread_t thread; /* valid if has_thread */
 	bool has_thread;
+	int id; /* of the thread, for the kernel; written by itself; 0: that of the main thread */
 	/* The following are written by this thread only, and read by it or in stillness. */
 	uint64_t wake_ups, stops;
 	usec_t parked_time; /* of all stops that have ended */
 	usec_t parked_since; /* on the monotonic clock; 0: not parked */
 	usec_t busy; /* processor time of a thread that has ended */
 };
-
-/* Which member the calling thread is; NULL: none of a running crew. */
-extern _Thread_local struct crew_member *crew_here;
 
 /* --- src/net/crew/crew_mail.c ------------------------------------------------------------- */
 

@@ -3,8 +3,9 @@
  * The mailbox of a loop: many threads put mail into it, the thread of the loop takes it out.
  *
  * There is no lock. Putting is one exchange of a pointer; taking takes all mail at once. Mail
- * of one sender stays in order. The mailbox also knows whether its loop may be asleep, so that
- * only then a sender pays for waking it. net/crew/crew wakes the loop and delivers the mail.
+ * of one sender stays in order. The mailbox also knows whether its loop may be asleep: only then
+ * a sender pays for waking it, and of several senders only the first. net/crew/crew wakes the
+ * loop and delivers the mail.
  */
 #ifndef PGUSHER_NET_CREW_MAILBOX_H
 #define PGUSHER_NET_CREW_MAILBOX_H
@@ -32,7 +33,7 @@ struct mail {
 /* Empty when all zero. */
 struct mailbox {
 	_Atomic(struct mail *) newest; /* not yet taken; linked from the newest to the oldest */
-	/* The loop waits for events, or is about to: a sender must wake it. */
+	/* The loop waits for events or handles those that came: a sender must wake it. */
 	atomic_bool asleep;
 	/* The following are used by the reader only. */
 	struct mail *taken; /* to be delivered; linked from the oldest to the newest */

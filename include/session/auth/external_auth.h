@@ -7,6 +7,10 @@
  * helper's queue is bounded; when it is full, further requests wait in order in the list
  * `waiting`, for as long as their logins may take. If a login ends, its request is abandoned
  * and its answer is dropped.
+ *
+ * The queues belong to the first worker, so that their limits hold for the process. Requests of
+ * logins at other workers come and go by mail; if their login ends, they are withdrawn by mail,
+ * and freed by the worker of the login when the withdrawal has come back.
  */
 #ifndef PGUSHER_SESSION_AUTH_EXTERNAL_AUTH_H
 #define PGUSHER_SESSION_AUTH_EXTERNAL_AUTH_H
@@ -40,9 +44,14 @@ struct external_auth {
 	struct external_auth_queue *queue;
 	const struct external_auth_method *method;
 	struct client_link *client; /* that logs in; until its login ends */
-	enum external_auth_state state;
+	struct loop *loop; /* of the client */
+	bool away; /* at the first worker, for a login at another one */
+	enum external_auth_state state; /* used by the first worker while it is away */
 	struct deadline delayed; /* EXTERNAL_AUTH_DELAYED: when the refusal is sent */
 	_Atomic bool abandoned; /* the login has ended: no check is needed any more */
+	struct external_auth_queue **place; /* where the first worker has the queue */
+	struct mail mail, withdrawal; /* there and back */
+	bool answered, withdrawn; /* used by the first worker: it has the mail to send back */
 
 	/* The input of the check. The texts are owned, and wiped at the end. */
 	char *user, *password;
@@ -68,11 +77,11 @@ struct external_auth *external_auth_new(const char *user, const void *password, 
 void external_auth_free(struct external_auth *request);
 
 /*
- * Start the check for a client that is logging in. If *queue is NULL the queue is made. The
- * request is taken over, in any case. The result goes to the proceed step of the client's
- * login, in a later turn. Returns false when out of memory.
+ * Start the check for a client that is logging in. `place` is a member of the first registry; if
+ * it is NULL the queue is made. The request is taken over, in any case. The result goes to the
+ * proceed step of the client's login, in a later turn. Returns false when out of memory.
  */
-bool external_auth_start(struct client_link *client, struct external_auth_queue **queue,
+bool external_auth_start(struct client_link *client, struct external_auth_queue **place,
 	const struct external_auth_method *method, struct external_auth *request);
 
 /* The login has ended: drop its request, which is freed now or when its check has ended. */

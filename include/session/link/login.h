@@ -8,9 +8,12 @@
 #ifndef PGUSHER_SESSION_LINK_LOGIN_H
 #define PGUSHER_SESSION_LINK_LOGIN_H
 
+#include <stddef.h>
+
 #include "crypt/scram.h"
 #include "model/registry.h"
 #include "net/tls.h"
+#include "session/link/asker.h"
 
 enum {
 	/* Maximum length of a password in bytes; a longer one is refused as wrong. */
@@ -51,8 +54,7 @@ struct derivation;
 struct event;
 struct external_auth;
 struct name_lookup;
-
-struct lookup;
+struct remote_question;
 
 /*
  * How a login continues after a wait: functions of session/login for the modules below it. Each
@@ -86,12 +88,10 @@ struct login {
 	struct user *mock; /* owned: the client's user if its name is unknown; or NULL */
 	/* A reference: the secret of this login, from a look-up; NULL: the user's is used. */
 	struct credential *credential;
-	struct lookup *lookup; /* LOOKING_UP: the look-up that it waits for; NULL: none */
-	TAILQ_ENTRY(login) in_lookup;
+	struct asker asker; /* LOOKING_UP: it waits for a look-up of this worker */
+	/* LOOKING_UP: it waits for a look-up of another worker, in place of one here; or NULL. */
+	struct remote_question *remote;
 	struct client_link *client; /* the client of this login */
-	/* Since when its look-up waits for a server; 0: it has one, or needs none. */
-	usec_t queued_at;
-	usec_t queued; /* total time that it has waited for servers */
 	char *database_name; /* owned: as in the startup message */
 	struct hba *hba; /* a reference: the file that `rule` is in */
 	const struct hba_rule *rule; /* the HBA rule for this login; NULL: none */
@@ -120,5 +120,11 @@ struct login {
 	/* Names of followed parameters that came in `options`, each with its NUL. */
 	struct buffer option_names;
 };
+
+/* Returns the login that this asker is part of. */
+static inline struct login *login_of(struct asker *asker)
+{
+	return (struct login *)((char *)asker - offsetof(struct login, asker));
+}
 
 #endif

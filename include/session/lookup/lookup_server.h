@@ -22,12 +22,12 @@ void lookup_write_statement(
 bool lookup_reject(const struct server_link *server, const char *what);
 
 /*
- * Make the login of an AUTHENTICATING or WELCOMING client wait for a look-up of this kind in
- * the pool. The client is LOOKING_UP when this returns, or was closed. The look-up itself
- * starts at the end of the turn at the earliest. lookup_kind.finish continues the login.
+ * Make the asker wait for a look-up in the pool, which starts at the end of the turn at the
+ * earliest. `replica`: it asks for a client that wants replication. Returns false and sets `why` if
+ * it is refused.
  */
-void lookup_begin(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
-	const void *subject, const char *user);
+bool lookup_ask(struct asker *asker, struct pool *pool, const struct lookup_question *question,
+	bool replica, struct failure *why);
 
 /*
  * Run the look-up that lookup_next() has returned on this IDLE server, which may be closed when
@@ -46,21 +46,21 @@ enum lookup_progress lookup_answer(struct server_link *server, uint8_t type,
 	const uint8_t *body, size_t length, enum reason *why);
 
 /*
- * The server has answered the look-up: return it to its pool, and continue the logins. The
- * server and clients may be closed when this returns.
+ * The server has answered the look-up: return it to its pool, and tell the askers. The server
+ * and clients may be closed when this returns.
  */
 void lookup_done(struct server_link *server);
 
 /*
  * A server was closed for this reason. If it was running a look-up, queue the look-up again if
- * another server may succeed, else close the clients of its logins.
+ * another server may succeed, else it has failed for its askers.
  */
 void lookup_server_closed(struct server_link *server, const struct failure *why);
 
-/* The client of this login is closing. Closes the server of a look-up without other logins. */
-void lookup_client_closed(struct login *login);
+/* The asker does not wait any more. Closes the server of a look-up without other askers. */
+void lookup_leave(struct asker *asker);
 
-/* Close the clients of all look-ups that wait for a server of this pool. */
+/* All look-ups that wait for a server of this pool have failed. */
 void lookup_refuse(struct pool *pool, const struct failure *why);
 
 #endif

@@ -12,10 +12,16 @@
 
 #include "model/registry.h"
 
-/* Compute all sizes anew: registry.size_pools, a task of the loop. */
+/*
+ * Compute all sizes anew: registry.size_pools, a task of the loop. Only the first worker computes, while
+ * the others are stopped: on another one this sends it mail.
+ */
 void auto_size_round(struct loop_task *task);
 
-/* To be called regularly: likewise, once a second, since pools, peers and limits come and go. */
+/*
+ * To be called regularly by the first worker, while the others are stopped: likewise, once a second,
+ * since pools, peers and limits come and go.
+ */
 void auto_size_upkeep(struct registry *registry);
 
 /*

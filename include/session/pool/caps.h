@@ -20,6 +20,10 @@
  * in vain for long. If the other place does not come meanwhile, the pool waits for that one, and
  * is promised it in turn, for longer. A pool has one such promise, and a cap gives one, and not to
  * a pool that waits for a cap with a promise to another: pools never wait for each other.
+ *
+ * The same rules hold between pools of different workers: each worker closes servers of its own pools for
+ * the first pool that waits at another one (model/shared/tally), and places that become free go to
+ * the worker whose pool comes first.
  */
 #ifndef PGUSHER_SESSION_POOL_CAPS_H
 #define PGUSHER_SESSION_POOL_CAPS_H
@@ -34,9 +38,19 @@ enum caps_purpose {
 
 /*
  * Returns whether all caps of the pool allow one more server now; closes servers if that makes
- * it so. `since`: its client that has waited longest has waited since then.
+ * it so. `since`: its client that has waited longest has waited since then. If so, the caller launches
+ * a server and calls caps_end_launch().
  */
 bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t since);
+
+/* The same for a server that watches its host. Another one must still fit in then. */
+bool caps_allow_watch(struct pool *pool);
+
+/*
+ * To be called after caps_allow_server(): gives the places back if no server has taken them. Returns
+ * is_launched.
+ */
+bool caps_end_launch(struct pool *pool, bool is_launched);
 
 /*
  * A server is free, and its pool has caps. Returns true if it was closed, because another pool

@@ -4,18 +4,16 @@
  * how many servers of a pool run look-ups at the same time.
  *
  * There are two kinds: which user a client is (lookup/auth_query), and whether startup
- * parameters are valid (lookup/startup_check). Logins with the same question share a look-up as
+ * parameters are valid (lookup/startup_check). Askers with the same question share a look-up as
  * long as its query has not been sent, so that the query always runs after each of them has
- * arrived. A look-up belongs to its logins: it is freed with the last of them.
- * lookup/lookup_server runs it on a server.
+ * arrived. A look-up belongs to its askers, which are logins of this worker or of others
+ * (link/asker): it is freed with the last of them. lookup/lookup_server runs it on a server.
  */
 #ifndef PGUSHER_SESSION_POOL_LOOKUP_H
 #define PGUSHER_SESSION_POOL_LOOKUP_H
 
 #include "session/link/login.h"
 #include "wire/report.h"
-
-struct lookup;
 
 /* What follows from an ErrorResponse of the server to a look-up. */
 enum lookup_error {
@@ -54,7 +52,7 @@ struct lookup_kind {
 	enum lookup_error (*take_error)(
 		struct server_link *server, const struct report *report);
 	/*
-	 * The server has answered everything. Take the logins with lookup_take_login() until it
+	 * The server has answered everything. Take the askers with lookup_take_asker() until it
 	 * returns NULL, and continue each of them.
 	 */
 	void (*finish)(struct lookup *lookup);
@@ -68,8 +66,8 @@ struct lookup {
 	UT_hash_handle by_key; /* likewise */
 	struct pool *pool; /* a server of this pool runs it */
 	struct server_link *server; /* runs it; NULL: it waits, or has ended */
-	struct login_list logins; /* never empty before the end */
-	usec_t since; /* arrival of the first login */
+	struct asker_list askers; /* never empty before the end */
+	usec_t since; /* arrival of the first asker */
 	usec_t started; /* when the query was sent; valid while it has a server */
 	bool queued; /* in pool.lookups */
 	bool answered; /* the server has begun to answer the look-up itself */
@@ -83,18 +81,27 @@ struct lookup {
 	struct parameters *canonical; /* values as the server spells them; counted, or NULL */
 	struct failure refusal; /* valid if refused: from the ErrorResponse of the server */
 	bool refused;
-	/* The question. These three members in one piece are the key of by_key. */
+	const char *text; /* of the question; or NULL */
+	size_t key_length;
+	/* The question. These three members in one piece, and the text, are the key of by_key. */
 	const struct lookup_kind *kind;
-	const void *subject; /* auth_query: the database; startup_check: the values, counted */
-	char user[]; /* auth_query: the user name of the StartupMessage */
+	const void *subject; /* startup_check: the values, counted; else see auth_query */
+	char user[]; /* auth_query: the user name of the StartupMessage; the text behind it */
+};
+
+struct lookup_question {
+	const struct lookup_kind *kind;
+	const void *subject;
+	const char *user;
+	const char *text; /* NULL: the subject says all */
 };
 
 /*
- * Make the login of this client wait for a look-up in this pool: a queued one with the same
- * question, else a new one at the end of the queue. Returns false when out of memory.
+ * Make this asker wait for a look-up in this pool: a queued one with the same question, else a
+ * new one at the end of the queue. Returns false when out of memory.
  */
-bool lookup_join(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
-	const void *subject, const char *user);
+bool lookup_join(
+	struct asker *asker, struct pool *pool, const struct lookup_question *question);
 
 /* Returns the look-up that may get the next server; NULL: none waits, or enough of them run. */
 struct lookup *lookup_next(const struct pool *pool);
@@ -105,20 +112,19 @@ void lookup_start(struct lookup *lookup, struct server_link *server);
 /* Take the look-up from its server, which could not run it, and put it first in the queue. */
 void lookup_requeue(struct lookup *lookup);
 
-/* Take the look-up out of the queue, or from its server. It keeps its logins. */
+/* Take the look-up out of the queue, or from its server. It keeps its askers. */
 void lookup_end(struct lookup *lookup);
 
 /*
- * Remove the first login of a look-up that has ended, and return it. Returns NULL if no login
+ * Remove the first asker of a look-up that has ended, and return it. Returns NULL if no asker
  * was left; the look-up is freed then.
  */
-struct login *lookup_take_login(struct lookup *lookup);
+struct asker *lookup_take_asker(struct lookup *lookup);
 
 /*
- * The client of this login is closing: remove the login from its look-up, if it has one. A
- * look-up without logins is freed. Returns the server that was running it, which the caller
- * closes; else NULL.
+ * The asker does not wait any more: remove it from its look-up, if it has one. A look-up without
+ * askers is freed. Returns the server that was running it, which the caller closes; else NULL.
  */
-struct server_link *lookup_remove_login(struct login *login);
+struct server_link *lookup_remove_asker(struct asker *asker);
 
 #endif

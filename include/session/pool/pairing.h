@@ -42,10 +42,11 @@ struct server_link *pairing_next_idle(struct pool *pool);
 enum pairing_result pairing_give(struct client_link *client, struct server_link *server);
 
 /*
- * If no server of the pool is up and the last attempt to launch one failed, close the client
- * with the error of that attempt, launch the next one if it is due, and return true.
+ * If no server of the pool is up and the last attempt to launch one failed, set `why` to the error
+ * of that attempt, launch the next one if it is due, and return true: whatever needs a server is
+ * to be refused. `replica`: it is a client that wants replication, which the server may accept.
  */
-bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool);
+bool pairing_is_hopeless(struct pool *pool, bool replica, struct failure *why);
 
 /*
  * They are a pair that is at rest: parameters that differ are set before the client's next message.

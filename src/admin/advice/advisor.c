@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "admin/advice/rules.h"
+#include "model/shared/all_hosts.h"
 #include "model/statistics/history.h"
 
 /* Between two turns of the meters. */
@@ -28,13 +29,34 @@ void advisor_stop(struct registry *registry)
 
 /* --- a sample ----------------------------------------------------------------------------- */
 
+/* The servers of all workers with a client there: for each of them. */
+static void share_active(const struct process *process, struct host *host)
+{
+	const struct registry *each;
+	unsigned active = 0;
+
+	EACH_REGISTRY (each, process) {
+		const struct host *own = hosts_like(&each->hosts, host);
+
+		active += own ? own->counting : 0;
+	}
+	EACH_REGISTRY (each, process) {
+		struct host *own = hosts_like(&each->hosts, host);
+
+		if (own) {
+			own->active = active;
+			own->counting = 0;
+		}
+	}
+}
+
 static void look_at_hosts(struct advisor *advisor)
 {
+	struct host_walk walk = {.process = advisor->registry->process};
 	struct host *host;
 
-	TAILQ_FOREACH (host, &advisor->registry->hosts, in_hosts) {
-		host->active = host->counting;
-		host->counting = 0;
+	while ((host = host_walk_next(&walk)) != NULL) {
+		share_active(walk.process, host);
 		host_advice_look(advisor, host);
 	}
 }
@@ -68,6 +90,7 @@ static void take_sample(struct advisor *advisor)
 	struct history *history = registry->process->history;
 	struct pool *pool;
 
+	measures_take_busy(advisor);
 	process_advice_look(advisor);
 	look_at_hosts(advisor);
 	if (history)
@@ -81,6 +104,13 @@ static void take_sample(struct advisor *advisor)
 	}
 	if (history)
 		history_end_sample(history);
+}
+
+int advisor_busy(const struct registry *registry, unsigned worker)
+{
+	const struct advisor *advisor = registry->advisor;
+
+	return advisor && advisor->looked_at > 0 ? advisor->busy_percent[worker] : -1;
 }
 
 void advisor_look(struct registry *registry, usec_t now)

@@ -6,29 +6,33 @@ enum { PERCENT = 100 };
 
 /* --- prepared statements ------------------------------------------------------------------ */
 
-enum { EVICTIONS, MISSES_PERCENT, STATEMENTS_MOST, TEXTS };
+enum { EVICTIONS, MISSES_PERCENT, STATEMENTS_MOST, TEXTS, TEXTS_OF_WORKER };
 
 enum {
 	TEXTS_COUNTED = 1000, /* more are "at least" so many */
 	TEXTS_LOOKED_AT = 10000,
 };
 
-/* How many statements clients have names for, of all databases: they are not counted by database. */
-static int64_t count_texts(struct advisor *advisor)
+/*
+ * How many statements clients have names for, of all databases of the worker: they are not counted by
+ * database.
+ */
+static int64_t count_texts(struct advisor *advisor, const struct registry *registry)
 {
+	int64_t *texts = &advisor->texts[registry->number];
 	const struct statement *statement, *next;
 	unsigned looked_at = 0;
 
-	if (advisor->texts_at == advisor->findings.now)
-		return advisor->texts;
-	advisor->texts_at = advisor->findings.now;
-	advisor->texts = 0;
-	HASH_ITER (by_content, advisor->registry->statements.by_content, statement, next) {
-		advisor->texts += statement->names > 0;
-		if (advisor->texts == TEXTS_COUNTED || ++looked_at == TEXTS_LOOKED_AT)
+	if (advisor->texts_at[registry->number] == advisor->findings.now)
+		return *texts;
+	advisor->texts_at[registry->number] = advisor->findings.now;
+	*texts = 0;
+	HASH_ITER (by_content, registry->statements.by_content, statement, next) {
+		*texts += statement->names > 0;
+		if (*texts == TEXTS_COUNTED || ++looked_at == TEXTS_LOOKED_AT)
 			break;
 	}
-	return advisor->texts;
+	return *texts;
 }
 
 static void look_at_statements(struct advisor *advisor, struct database *database)
@@ -51,9 +55,10 @@ static void look_at_statements(struct advisor *advisor, struct database *databas
 		hits + misses > 0 ? (int64_t)(misses * PERCENT / (hits + misses)) : 0;
 	finding->figures[STATEMENTS_MOST] =
 		advisor->registry->process->settings->max_prepared_statements;
+	finding->figures[TEXTS_OF_WORKER] = advisor->registry->process->workers > 1;
 	/* It is a walk: not at each sample, and once for all databases. */
 	if (finding->weight == 0 || advisor->turns)
-		finding->figures[TEXTS] = count_texts(advisor);
+		finding->figures[TEXTS] = count_texts(advisor, database->registry);
 }
 
 /* Room for all texts, in tens; the statements of a server cost memory at PostgreSQL. */
@@ -70,8 +75,10 @@ static void write_texts(const struct advice *finding, struct buffer *out)
 	const long long texts = finding->figures[TEXTS];
 
 	if (texts > finding->figures[STATEMENTS_MOST])
-		buffer_printf(out, "Clients use %s%lld different statements in all databases. ",
-			texts == TEXTS_COUNTED ? "at least " : "", texts);
+		buffer_printf(out,
+			"Clients use %s%lld different statements in all databases%s. ",
+			texts == TEXTS_COUNTED ? "at least " : "", texts,
+			finding->figures[TEXTS_OF_WORKER] ? " of its worker" : "");
 }
 
 static void write_statements(const struct advice *finding, struct buffer *out)

@@ -155,7 +155,9 @@ static void bound_by_caps(struct advice *finding, const struct pool *pool)
 
 		if (limit > 0)
 			bound_size(finding,
-				limit - servers_of_others(pool, cap_of(pool, kind)->servers),
+				limit -
+					servers_of_others(
+						pool, cap_servers(cap_of(pool, kind))),
 				BOUND_CAPS + kind, limit);
 	}
 }

@@ -4,6 +4,7 @@
 
 #include "admin/advice/rules.h"
 #include "model/host/host_items.h"
+#include "model/shared/all_hosts.h"
 
 enum { FAILURES, DOWN_TIME, NEXT_TRY };
 
@@ -14,6 +15,7 @@ enum { BEHIND, REPLAY_AGE, LIMIT_BYTES, LIMIT_TIME };
 /* What a host told longer ago is not current: as session/server/host_fit. */
 #define LAG_LIFE (60 * USEC_PER_SEC)
 
+/* A finding is about the host of the first registry that has it; what is known of it is `host`. */
 static struct advice *note(
 	struct advisor *advisor, enum advice_kind kind, const struct host *host)
 {
@@ -28,14 +30,15 @@ static struct advice *note(
 
 /* --- hosts that are down ------------------------------------------------------------------ */
 
-static void look_at_failures(struct advisor *advisor, const struct host *host)
+static void look_at_failures(
+	struct advisor *advisor, const struct host *known, const struct host *host)
 {
 	const usec_t now = advisor->findings.now;
 	struct advice *finding;
 
-	if (host->failed_since == 0 || host->gone)
+	if (host->failed_since == 0)
 		return;
-	finding = note(advisor, ADVICE_HOST_DOWN, host);
+	finding = note(advisor, ADVICE_HOST_DOWN, known);
 	if (!finding)
 		return;
 	finding->figures[FAILURES] = host->failures;
@@ -68,13 +71,14 @@ static void write_host(const struct advice *finding, bool with_names, struct buf
 
 static bool is_known(const struct advisor *advisor, const struct host *host)
 {
-	return host->role == HOST_ROLE_STANDBY && host->progress.known && !host->gone &&
+	return host->role == HOST_ROLE_STANDBY && host->progress.known &&
 		advisor->findings.now - host->progress.told_at <= LAG_LIFE;
 }
 
-static struct advice *note_lag(struct advisor *advisor, const struct host *host)
+static struct advice *note_lag(
+	struct advisor *advisor, const struct host *known, const struct host *host)
 {
-	struct advice *finding = note(advisor, ADVICE_STANDBY_LAG, host);
+	struct advice *finding = note(advisor, ADVICE_STANDBY_LAG, known);
 
 	if (!finding)
 		return NULL;
@@ -85,12 +89,13 @@ static struct advice *note_lag(struct advisor *advisor, const struct host *host)
 	return finding;
 }
 
-static void look_at_unlimited_lag(struct advisor *advisor, const struct host *host)
+static void look_at_unlimited_lag(
+	struct advisor *advisor, const struct host *known, const struct host *host)
 {
 	if (is_known(advisor, host) &&
 		host->progress.behind >
 			(uint64_t)(findings_least(ADVICE_STANDBY_LAG) * MEGABYTE))
-		note_lag(advisor, host);
+		note_lag(advisor, known, host);
 }
 
 /* max_standby_lag: above 0 bytes, below 0 microseconds. */
@@ -104,18 +109,22 @@ static bool exceeds(const struct host *host, standby_lag most)
 void host_advice_look_at_lag(struct advisor *advisor, struct pool *pool)
 {
 	const struct registry *registry = pool->registry;
-	const standby_lag most =
-		database_max_standby_lag(pool->database, registry->process->settings);
-	const struct host *host = NULL;
+	const struct process *process = registry->process;
+	const standby_lag most = database_max_standby_lag(pool->database, process->settings);
+	struct host *own = NULL;
 	struct advice *finding;
 	unsigned n = 0;
 
 	if (most == 0)
 		return;
-	while ((host = host_items_next(registry, pool->database->config, &n, host)) != NULL) {
+	while ((own = host_items_next(registry, pool->database->config, &n, own)) != NULL) {
+		const struct host *known = all_hosts_first(process, own);
+		union host_room room;
+		const struct host *host = all_hosts_view(process, known, &room);
+
 		if (!is_known(advisor, host) || !exceeds(host, most))
 			continue;
-		finding = note_lag(advisor, host);
+		finding = note_lag(advisor, known, host);
 		if (finding)
 			finding->figures[most > 0 ? LIMIT_BYTES : LIMIT_TIME] =
 				most > 0 ? most : -most;
@@ -160,10 +169,13 @@ static void write_lag(const struct advice *finding, bool with_names, struct buff
 
 /* --- all ---------------------------------------------------------------------------------- */
 
-void host_advice_look(struct advisor *advisor, struct host *host)
+void host_advice_look(struct advisor *advisor, const struct host *known)
 {
-	look_at_failures(advisor, host);
-	look_at_unlimited_lag(advisor, host);
+	union host_room room;
+	const struct host *host = all_hosts_view(advisor->registry->process, known, &room);
+
+	look_at_failures(advisor, known, host);
+	look_at_unlimited_lag(advisor, known, host);
 }
 
 bool host_advice_write(const struct advice *finding, bool with_names, struct buffer *out)

@@ -31,8 +31,8 @@ void limit_advice_look(struct advisor *advisor, struct pool *pool)
 			finding->figures[LONGEST] = 0;
 	longest = pool_queue_age(pool, advisor->findings.now);
 	finding->figures[LIMIT] = cap_limit(pool, kind);
-	finding->figures[SERVERS] = cap_of(pool, kind)->servers;
-	finding->figures[PINNED] = cap_of(pool, kind)->pinned;
+	finding->figures[SERVERS] = cap_servers(cap_of(pool, kind));
+	finding->figures[PINNED] = cap_pinned(cap_of(pool, kind));
 	finding->figures[POOLS]++;
 	finding->figures[WAITING] += pool_waiting_clients(pool);
 	if (longest > finding->figures[LONGEST])

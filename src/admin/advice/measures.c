@@ -31,6 +31,28 @@ int64_t measures_rate(const struct advisor *advisor, uint64_t growth)
 		: (int64_t)(growth * 1000 * (uint64_t)USEC_PER_SEC / (uint64_t)window);
 }
 
+/* --- processor time ----------------------------------------------------------------------- */
+
+enum { PERCENT = 100 };
+
+void measures_take_busy(struct advisor *advisor)
+{
+	const usec_t passed = advisor->findings.now - advisor->looked_at;
+	const struct registry *each;
+
+	EACH_REGISTRY (each, advisor->registry->process) {
+		const unsigned i = each->number;
+		struct crew_figures figures;
+
+		crew_figures(each->loop, &figures);
+		advisor->busy_percent[i] = (int)((figures.busy - advisor->busy[i]) * PERCENT /
+			(passed > 0 ? passed : 1));
+		advisor->busy[i] = figures.busy;
+		if (advisor->looked_at == 0)
+			advisor->busy_percent[i] = 0;
+	}
+}
+
 /* --- cores -------------------------------------------------------------------------------- */
 
 unsigned measures_cores(struct advisor *advisor, const struct server_link *server)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Advice about the process: its limits of clients and descriptors, its certificates, its log, its core. */
+/* Advice about the process: its limits of clients and descriptors, its certificates, its log, its cores. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -74,11 +74,13 @@ enum { REFUSED, REFUSED_TIME };
 
 static void look_at_refusals(struct advisor *advisor)
 {
-	const uint64_t *counts = advisor->registry->counters.client_rejected;
+	struct counters counters;
+	const uint64_t *counts = counters.client_rejected;
 	uint64_t most = 0;
 	unsigned row = 0;
 	struct advice *finding;
 
+	counters_sum(advisor->registry->process, &counters);
 	for (unsigned i = 0; i < REFUSALS; i++) {
 		const enum client_rejection why = refusals[i].why;
 		const uint64_t growth =
@@ -110,12 +112,13 @@ static void write_refusals(const struct advice *finding, struct buffer *out)
 
 static void look_at_auth_failures(struct advisor *advisor)
 {
-	const uint64_t *counts = advisor->registry->counters.auth_failed;
+	struct counters counters;
 	struct advice *finding;
 	uint64_t sum = 0, growth;
 
+	counters_sum(advisor->registry->process, &counters);
 	for (unsigned i = 0; i < AUTH_FAILURES; i++)
-		sum += counts[i];
+		sum += counters.auth_failed[i];
 	growth = measures_growth(advisor, &advisor->meters.auth_failures, sum);
 	if (growth < (uint64_t)findings_least(ADVICE_AUTH_FAILURES))
 		return;
@@ -230,34 +233,107 @@ static void write_certificate(const struct advice *finding, bool with_names, str
 	buffer_printf(out, ": replace the file of %s, and RELOAD.", finding->setting);
 }
 
-/* --- the core that the process runs on ---------------------------------------------------- */
+/* --- the cores that the workers run on ---------------------------------------------------- */
 
-enum { BUSY };
+/* Of the busiest worker. Its part of the queries: of the database with the most, in percent. */
+enum { BUSY, WORKER, WORKERS, QUERIES_PERCENT };
 
-static void look_at_core(struct advisor *advisor)
+/* From this part of the queries on a database is what the worker is busy with. */
+enum { MOST_QUERIES = 80 };
+
+static unsigned busiest(const struct advisor *advisor)
 {
-	const usec_t busy = loop_busy();
-	const usec_t passed = advisor->findings.now - advisor->looked_at;
-	const int64_t percent = (busy - advisor->busy) * PERCENT / (passed > 0 ? passed : 1);
-	const bool is_first = advisor->looked_at == 0;
-	struct advice *finding;
+	const unsigned workers = advisor->registry->process->workers;
+	unsigned found = 0;
 
-	advisor->busy = busy;
-	if (is_first || percent < findings_least(ADVICE_PROCESS_BUSY))
-		return;
-	finding = note(advisor, ADVICE_PROCESS_BUSY);
-	if (finding)
-		finding_average(finding, BUSY, percent);
+	for (unsigned i = 1; i < workers; i++) {
+		if (advisor->busy_percent[i] > advisor->busy_percent[found])
+			found = i;
+	}
+	return found;
 }
 
-static void write_core(const struct advice *finding, struct buffer *out)
+/* Queries since the period of the statistics began. */
+static uint64_t queries_of(const struct database *database)
 {
-	buffer_printf(out, "pgusher itself uses ");
+	const struct pool *pool;
+	uint64_t queries = 0;
+
+	TAILQ_FOREACH (pool, &database->pools, in_database)
+		queries += pool->stats.current.queries - pool->stats.newer.queries;
+	return queries;
+}
+
+/* Name the database with the most queries of the worker. */
+static void name_largest(struct advice *finding, const struct registry *registry)
+{
+	const struct database *database, *largest = NULL;
+	uint64_t all = 0, most = 0;
+
+	TAILQ_FOREACH (database, &registry->databases, in_registry) {
+		const uint64_t queries = queries_of(database);
+
+		all += queries;
+		if (queries <= most)
+			continue;
+		most = queries;
+		largest = database;
+	}
+	finding->figures[QUERIES_PERCENT] = all > 0 ? (int64_t)(most * PERCENT / all) : 0;
+	finding_set_name(finding, largest ? largest->name : NULL);
+}
+
+static void look_at_cores(struct advisor *advisor)
+{
+	const struct process *process = advisor->registry->process;
+	const unsigned worker = busiest(advisor);
+	const int percent = advisor->busy_percent[worker];
+	struct advice *finding;
+
+	if (advisor->looked_at == 0 || percent < findings_least(ADVICE_PROCESS_BUSY))
+		return;
+	finding = note(advisor, ADVICE_PROCESS_BUSY);
+	if (!finding)
+		return;
+	finding_average(finding, BUSY, percent);
+	finding->figures[WORKER] = worker;
+	finding->figures[WORKERS] = process->workers;
+	name_largest(finding, process->registries[worker]);
+}
+
+static void write_largest(const struct advice *finding, bool with_names, struct buffer *out)
+{
+	buffer_printf(out, ", and divide the clients of ");
+	if (with_names)
+		buffer_printf(out, "database %s", finding->name);
+	else
+		buffer_printf(out, "one database");
+	buffer_printf(out,
+		", with %lld %% of the queries, among several entries of [databases] with the same "
+		"dbname: a database is served by one worker",
+		(long long)finding->figures[QUERIES_PERCENT]);
+}
+
+static void write_cores(const struct advice *finding, bool with_names, struct buffer *out)
+{
+	const long long workers = finding->figures[WORKERS];
+
+	if (workers > 1)
+		buffer_printf(out, "Worker %lld of %lld uses ",
+			(long long)finding->figures[WORKER], workers);
+	else
+		buffer_printf(out, "pgusher itself uses ");
 	finding_write_average(out, finding->figures[BUSY]);
 	buffer_printf(out,
-		" %% of a processor core, and it has one thread for all connections: clients wait "
-		"for it, not for PostgreSQL. Run several processes on the same port (so_reuseport, "
-		"[peers]).");
+		" %% of a processor core, and %s: clients wait for it, not for PostgreSQL. Raise "
+		"workers from %lld to %lld, for example",
+		workers > 1 ? "a worker has one thread for all its databases"
+			    : "it has one thread for all connections",
+		workers, workers * 2);
+	if (finding->figures[QUERIES_PERCENT] >= MOST_QUERIES)
+		write_largest(finding, with_names, out);
+	buffer_printf(
+		out, ", or run several processes on the same port (so_reuseport, [peers]).");
 }
 
 /* --- the log ------------------------------------------------------------------------------ */
@@ -298,7 +374,7 @@ void process_advice_look(struct advisor *advisor)
 	look_at_auth_failures(advisor);
 	look_at_descriptors(advisor);
 	look_at_certificates(advisor);
-	look_at_core(advisor);
+	look_at_cores(advisor);
 	look_at_log(advisor);
 }
 
@@ -321,7 +397,7 @@ bool process_advice_write(const struct advice *finding, bool with_names, struct 
 		write_certificate(finding, with_names, out);
 		return true;
 	case ADVICE_PROCESS_BUSY:
-		write_core(finding, out);
+		write_cores(finding, with_names, out);
 		return true;
 	case ADVICE_LOG_LOST:
 		write_log(finding, out);

@@ -70,10 +70,10 @@ static void add_row(struct result *result, const struct slow_query *query, bool 
 
 static void fill(struct result *result, const struct show_request *request)
 {
-	const struct slow_log *log = request->registry->slow_log;
 	const struct slow_query *query;
+	struct slow_walk walk = {0};
 
-	for (unsigned age = 0; (query = slow_log_get(log, age)) != NULL; age++)
+	while ((query = slow_walk_next(&walk, request->registry->process)) != NULL)
 		add_row(result, query, request->client->admin);
 }
 

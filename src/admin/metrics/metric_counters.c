@@ -8,6 +8,7 @@
 
 #include "admin/metrics/metric_sources.h"
 #include "admin/metrics/metrics.h"
+#include "model/shared/all_names.h"
 #include "wire/sqlstate.h"
 
 #define SOURCE(collect, details)                                                               \
@@ -46,8 +47,10 @@ static void collect_of_process(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
 	const struct labelled *labelled = detail;
-	const uint64_t *numbers = array_of(&context->registry->counters, labelled);
+	struct counters counters;
+	const uint64_t *numbers = array_of(&counters, labelled);
 
+	counters_sum(context->registry->process, &counters);
 	for (unsigned i = 0; i < labelled->count; i++) {
 		metric_samples_label(samples, labelled->label, labelled->words[i]);
 		add_number(samples, numbers[i]);
@@ -73,8 +76,10 @@ static void collect_of_databases(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
 	const struct database *database, *next;
+	struct counters sum;
 
-	add_of_database(samples, "", &context->registry->counters.nowhere, detail);
+	counters_sum(context->registry->process, &sum);
+	add_of_database(samples, "", &sum.nowhere, detail);
 	HASH_ITER (by_name, context->registry->process->directory.databases, database, next) {
 		const struct database_counters *counters = counters_of_database(database);
 
@@ -115,9 +120,12 @@ const struct metric_source metric_reloads = SOURCE(collect_of_process, reloads);
 static void collect_protocol_errors(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
+	struct counters counters;
+
 	(void)detail;
+	counters_sum(context->registry->process, &counters);
 	for (unsigned side = 0; side < PROTOCOL_SIDES; side++) {
-		const uint64_t *numbers = context->registry->counters.protocol_errors[side];
+		const uint64_t *numbers = counters.protocol_errors[side];
 
 		for (unsigned kind = 0; kind < PROTOCOL_ERRORS; kind++) {
 			metric_samples_label(samples, "side", protocol_side_labels[side]);
@@ -177,6 +185,7 @@ static void collect_errors(struct metric_samples *samples, const struct metric_c
 	const void *detail)
 {
 	struct error_text *texts = malloc(REASON_COUNT * sizeof(*texts));
+	struct counters counters;
 	unsigned count;
 
 	(void)detail;
@@ -184,7 +193,8 @@ static void collect_errors(struct metric_samples *samples, const struct metric_c
 		samples->rows.failed = true;
 		return;
 	}
-	count = metric_error_texts(&context->registry->counters, texts);
+	counters_sum(context->registry->process, &counters);
+	count = metric_error_texts(&counters, texts);
 	for (unsigned i = 0; i < count; i++) {
 		metric_samples_label(samples, "errmsg", texts[i].text);
 		add_number(samples, texts[i].count);
@@ -234,6 +244,7 @@ const struct metric_source metric_server_errors = {
 static void collect_last_reload(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
+	/* The first worker loads the configuration. */
 	const struct counters *counters = &context->registry->counters;
 	const struct reload_figures figures = {
 		.successful = !counters->last_reload_failed,
@@ -287,16 +298,16 @@ const struct metric_source metric_log_messages = {
 static void collect_dns_lookups(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
-	const struct resolver_counts *counts;
+	struct resolver_counts counts;
 
 	(void)detail;
 	if (!context->registry->resolver)
 		return;
-	counts = resolver_counts(context->registry->resolver);
-	add_labelled(samples, "outcome", "ok", counts->found);
-	add_labelled(samples, "outcome", "nxdomain", counts->unknown);
-	add_labelled(samples, "outcome", "timeout", counts->timeouts);
-	add_labelled(samples, "outcome", "error", counts->errors);
+	counts = all_names_counts(context->registry->process);
+	add_labelled(samples, "outcome", "ok", counts.found);
+	add_labelled(samples, "outcome", "nxdomain", counts.unknown);
+	add_labelled(samples, "outcome", "timeout", counts.timeouts);
+	add_labelled(samples, "outcome", "error", counts.errors);
 }
 
 const struct metric_source metric_dns_lookups = {
@@ -305,8 +316,11 @@ const struct metric_source metric_dns_lookups = {
 static void collect_logins_delayed(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
+	struct counters counters;
+
 	(void)detail;
-	add_number(samples, context->registry->counters.logins_delayed);
+	counters_sum(context->registry->process, &counters);
+	add_number(samples, counters.logins_delayed);
 }
 
 const struct metric_source metric_logins_delayed = {
@@ -317,7 +331,7 @@ static void collect_dns_changes(struct metric_samples *samples,
 {
 	(void)detail;
 	if (context->registry->resolver)
-		add_number(samples, resolver_counts(context->registry->resolver)->moves);
+		add_number(samples, all_names_counts(context->registry->process).moves);
 }
 
 const struct metric_source metric_dns_changes = {

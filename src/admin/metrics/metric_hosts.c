@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "admin/metrics/metric_sources.h"
+#include "model/shared/all_hosts.h"
 
 struct known_host_figures metric_figures_of_host(const struct host *host)
 {
@@ -40,12 +41,15 @@ static void add_host(struct metric_samples *samples, const struct host *host)
 static void collect(struct metric_samples *samples, const struct metric_context *context,
 	const void *detail)
 {
+	const struct process *process = context->registry->process;
+	struct host_walk walk = {.process = process};
 	const struct host *host;
+	union host_room room;
 
 	(void)detail;
-	TAILQ_FOREACH (host, &context->registry->hosts, in_hosts) {
-		if (!host->is_name && !host->gone)
-			add_host(samples, host);
+	while ((host = host_walk_next(&walk)) != NULL) {
+		if (!host->is_name)
+			add_host(samples, all_hosts_view(process, host, &room));
 	}
 }
 

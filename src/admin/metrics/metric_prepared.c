@@ -2,7 +2,7 @@
 /* Metrics of prepared statements. */
 #include "admin/metrics/metric_sources.h"
 #include "model/pool.h"
-#include "model/registry.h"
+#include "model/shared/all_workers.h"
 #include "model/statistics/pool_figures.h"
 
 static int64_t entries_of(const struct database *database)
@@ -42,7 +42,8 @@ const struct metric_source metric_prepared = {
 static void collect_prepared_bytes(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
-	const struct metric_number figures = {(int64_t)context->registry->statements.bytes};
+	const struct metric_number figures = {
+		(int64_t)all_workers_sum(context->registry->process).statement_bytes};
 
 	(void)detail;
 	metric_samples_add(samples, &figures);

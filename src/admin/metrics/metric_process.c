@@ -13,7 +13,9 @@
 
 #include "admin/metrics/metric_sources.h"
 #include "admin/metrics/metrics.h"
-#include "net/dns_zones.h"
+#include "model/shared/all_names.h"
+#include "model/shared/all_users.h"
+#include "model/shared/all_workers.h"
 #include "net/tls_context.h"
 
 static void add_number(struct metric_samples *samples, int64_t number)
@@ -27,21 +29,21 @@ static void add_number(struct metric_samples *samples, int64_t number)
 
 static struct list_figures lists_of(const struct registry *registry)
 {
-	const struct resolver *resolver = registry->resolver;
-	const struct dns_zones *zones = resolver ? resolver_zones(resolver) : NULL;
+	const struct process *process = registry->process;
+	const struct worker_sums sums = all_workers_sum(process);
 
 	return (struct list_figures){
 		.databases = registry_count_databases(registry),
-		.users = registry_count_users(registry),
+		.users = all_users_count(process),
 		.pools = registry_count_pools(registry),
-		.free_clients = (int64_t)registry->clients.free,
-		.used_clients = (int64_t)registry->clients.used,
-		.login_clients = registry->login_count,
-		.free_servers = (int64_t)registry->servers.free,
-		.used_servers = (int64_t)registry->servers.used,
-		.dns_names = resolver ? (int64_t)resolver_names(resolver) : 0,
-		.dns_zones = zones ? (int64_t)zones->count : 0,
-		.dns_queries = resolver ? (int64_t)resolver_in_flight(resolver) : 0,
+		.free_clients = (int64_t)sums.clients.free,
+		.used_clients = (int64_t)sums.clients.used,
+		.login_clients = sums.logins,
+		.free_servers = (int64_t)sums.servers.free,
+		.used_servers = (int64_t)sums.servers.used,
+		.dns_names = (int64_t)all_names_count(process),
+		.dns_zones = (int64_t)all_zones_count(process),
+		.dns_queries = (int64_t)all_names_in_flight(process),
 	};
 }
 
@@ -244,14 +246,13 @@ static void add_memory(struct metric_samples *samples, const char *kind, int64_t
 static void collect_memory(struct metric_samples *samples, const struct metric_context *context,
 	const void *detail)
 {
-	const struct registry *registry = context->registry;
+	const struct worker_sums sums = all_workers_sum(context->registry->process);
 
 	(void)detail;
-	add_memory(samples, "clients", size_of(&registry->clients));
-	add_memory(samples, "servers", size_of(&registry->servers));
-	add_memory(samples, "buffers",
-		size_of(&registry->helds) + size_of(&registry->loop->backlogs));
-	add_memory(samples, "prepared", (int64_t)registry->statements.bytes);
+	add_memory(samples, "clients", size_of(&sums.clients));
+	add_memory(samples, "servers", size_of(&sums.servers));
+	add_memory(samples, "buffers", size_of(&sums.helds) + size_of(&sums.backlogs));
+	add_memory(samples, "prepared", (int64_t)sums.statement_bytes);
 }
 
 const struct metric_source metric_memory = {collect_memory, sizeof(struct metric_number), NULL};
@@ -308,7 +309,8 @@ static void collect_client_limits(struct metric_samples *samples,
 	const struct registry *registry = context->registry;
 	const struct settings *settings = registry->process->settings;
 	const struct database *database, *next_database;
-	const struct user *user, *next_user;
+	struct user_walk users = user_walk_begin(registry->process);
+	const struct user *user;
 
 	(void)detail;
 	add_limit(samples, "global", "", settings->max_client_conn,
@@ -316,9 +318,9 @@ static void collect_client_limits(struct metric_samples *samples,
 	HASH_ITER (by_name, registry->process->directory.databases, database, next_database)
 		add_limit(samples, "database", database->name,
 			database_max_clients(database, settings), database->clients);
-	HASH_ITER (by_name, registry->users, user, next_user)
+	while ((user = user_walk_next(&users)) != NULL)
 		add_limit(samples, "user", user->name, user_max_clients(user, settings),
-			user->clients);
+			user_clients(user));
 }
 
 const struct metric_source metric_client_limits = {

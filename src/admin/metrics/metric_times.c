@@ -32,11 +32,13 @@ const struct metric_source metric_server_connects = {
 static void collect_logins(struct metric_samples *samples, const struct metric_context *context,
 	const void *detail)
 {
+	struct counters counters;
+
 	(void)detail;
+	counters_sum(context->registry->process, &counters);
 	for (unsigned method = 0; method < LOGIN_METHODS; method++) {
 		for (unsigned outcome = 0; outcome < LOGIN_OUTCOMES; outcome++) {
-			const struct histogram *times =
-				&context->registry->counters.logins[method][outcome];
+			const struct histogram *times = &counters.logins[method][outcome];
 
 			if (histogram_count(times) == 0)
 				continue;
@@ -61,14 +63,16 @@ static void collect_handshakes(struct metric_samples *samples,
 	(void)detail;
 	for (unsigned side = 0; side < 2; side++) {
 		for (unsigned outcome = 0; outcome < 2; outcome++) {
-			const struct histogram *times =
-				&context->registry->loop->handshakes[side][outcome];
+			struct histogram times = {0};
+			const struct registry *each;
 
-			if (histogram_count(times) == 0)
+			EACH_REGISTRY (each, context->registry->process)
+				histogram_merge(&times, &each->loop->handshakes[side][outcome]);
+			if (histogram_count(&times) == 0)
 				continue;
 			metric_samples_label(samples, "side", sides[side]);
 			metric_samples_label(samples, "outcome", outcomes[outcome]);
-			metric_samples_add(samples, times);
+			metric_samples_add(samples, &times);
 		}
 	}
 }
@@ -81,8 +85,13 @@ const struct metric_source metric_handshakes = {
 static void collect_loop_lag(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
+	struct histogram lag = {0};
+	const struct registry *each;
+
 	(void)detail;
-	metric_samples_add(samples, &context->registry->loop->lag);
+	EACH_REGISTRY (each, context->registry->process)
+		histogram_merge(&lag, &each->loop->lag);
+	metric_samples_add(samples, &lag);
 }
 
 const struct metric_source metric_loop_lag = {collect_loop_lag, sizeof(struct histogram), NULL};
@@ -90,10 +99,16 @@ const struct metric_source metric_loop_lag = {collect_loop_lag, sizeof(struct hi
 static void collect_loop_busy(struct metric_samples *samples,
 	const struct metric_context *context, const void *detail)
 {
-	const struct metric_number figures = {loop_busy()};
+	struct metric_number figures = {0};
+	const struct registry *each;
 
-	(void)context;
 	(void)detail;
+	EACH_REGISTRY (each, context->registry->process) {
+		struct crew_figures own;
+
+		crew_figures(each->loop, &own);
+		figures.number += own.busy;
+	}
 	metric_samples_add(samples, &figures);
 }
 

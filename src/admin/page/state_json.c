@@ -7,6 +7,8 @@
 
 #include "admin/advice/advice.h"
 #include "admin/metrics/metric_sources.h"
+#include "model/shared/all_hosts.h"
+#include "model/shared/all_workers.h"
 #include "model/statistics/slow_log.h"
 
 enum { HOSTS_MOST = 200, SLOW_MOST = 8 };
@@ -66,7 +68,7 @@ static void write_process(struct state_json *state)
 	json_open_object(json, "process");
 	json_integer(json, "clients", (int64_t)process->limits.clients);
 	json_integer(json, "max_clients", process->settings->max_client_conn);
-	json_integer(json, "logins", (int64_t)registry->login_count);
+	json_integer(json, "logins", (int64_t)all_workers_sum(process).logins);
 	json_integer(json, "servers", (int64_t)state->pools.servers);
 	write_cpu(state, figures.cpu);
 	write_known(json, "memory_bytes", figures.resident);
@@ -86,10 +88,12 @@ static void write_errors(struct state_json *state)
 {
 	struct error_text *texts = malloc(REASON_COUNT * sizeof(*texts));
 	struct json *json = &state->json;
+	struct counters counters;
 	unsigned count;
 
 	json_open_array(json, "errors");
-	count = texts ? metric_error_texts(&state->registry->counters, texts) : 0;
+	counters_sum(state->registry->process, &counters);
+	count = texts ? metric_error_texts(&counters, texts) : 0;
 	for (unsigned i = 0; i < count; i++) {
 		if (texts[i].count == 0)
 			continue;
@@ -140,8 +144,11 @@ static const char *role_of(const struct host *host)
 	return host->superseded ? "unknown" : host_role_name(host);
 }
 
-static void write_host(struct state_json *state, const struct host *host)
+static void write_host(struct state_json *state, const struct host *known)
 {
+	const struct process *process = state->registry->process;
+	union host_room room;
+	const struct host *host = all_hosts_view(process, known, &room);
 	const struct known_host_figures figures = metric_figures_of_host(host);
 	char text[HOST_TEXT_SIZE], name[40];
 	struct json *json = &state->json;
@@ -168,12 +175,13 @@ static void write_host(struct state_json *state, const struct host *host)
 /* A name that has no address is no host. */
 static void write_hosts(struct state_json *state)
 {
+	struct host_walk walk = {.process = state->registry->process};
 	const struct host *host;
 	unsigned count = 0;
 
 	json_open_array(&state->json, "hosts");
-	TAILQ_FOREACH (host, &state->registry->hosts, in_hosts) {
-		if (host->is_name || host->gone)
+	while ((host = host_walk_next(&walk)) != NULL) {
+		if (host->is_name)
 			continue;
 		if (count++ == HOSTS_MOST)
 			break;
@@ -237,12 +245,13 @@ static bool are_alike(const struct slow_query *one, const struct slow_query *oth
 }
 
 /* Returns how many groups there are, at most SLOW_MOST; those of the newest queries come first. */
-static unsigned group_slow(const struct slow_log *log, struct slow_group groups[SLOW_MOST])
+static unsigned group_slow(const struct process *process, struct slow_group groups[SLOW_MOST])
 {
 	const struct slow_query *query;
+	struct slow_walk walk = {0};
 	unsigned count = 0, found;
 
-	for (unsigned age = 0; (query = slow_log_get(log, age)) != NULL; age++) {
+	while ((query = slow_walk_next(&walk, process)) != NULL) {
 		for (found = 0; found < count; found++) {
 			if (are_alike(query, groups[found].newest))
 				break;
@@ -284,7 +293,7 @@ static void write_slow_group(struct state_json *state, const struct slow_group *
 static void write_slow(struct state_json *state)
 {
 	struct slow_group groups[SLOW_MOST];
-	const unsigned count = group_slow(state->registry->slow_log, groups);
+	const unsigned count = group_slow(state->registry->process, groups);
 
 	json_open_array(&state->json, "slow");
 	for (unsigned i = 0; i < count; i++)

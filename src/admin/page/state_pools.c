@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "admin/metrics/metric_sources.h"
+#include "model/shared/all_hosts.h"
 #include "model/statistics/pool_figures.h"
 
 enum { POOLS_PER_TURN = 20 };
@@ -191,7 +192,7 @@ static const struct host *host_of(const struct pool *pool)
 
 	while ((link = pool_walk_next(&walk)) != NULL) {
 		if (server_of(link)->at)
-			return server_of(link)->at;
+			return all_hosts_first(pool->registry->process, server_of(link)->at);
 	}
 	return NULL;
 }

@@ -126,7 +126,7 @@ static unsigned server_list(
 
 void link_order_list_clients(struct show_stream *show)
 {
-	const struct registry *registry = show->registry;
+	const struct registry *registry = show->registry, *each;
 	const struct pool *pool;
 	const struct peer *peer;
 
@@ -136,7 +136,8 @@ void link_order_list_clients(struct show_stream *show)
 		list_cancels(show, pool);
 	}
 	/* While their user is looked up they wait in a pool without belonging to it. */
-	list_clients_in_state(show, &registry->logins, CLIENT_LOOKING_UP);
+	EACH_REGISTRY (each, registry->process)
+		list_clients_in_state(show, &each->logins, CLIENT_LOOKING_UP);
 	TAILQ_FOREACH (peer, &registry->process->peers, entry)
 		list_cancels(show, peer->pool);
 }
@@ -180,7 +181,7 @@ uint32_t link_order_place_server(const struct link *link)
 
 void link_order_list_sockets(struct show_stream *show)
 {
-	const struct registry *registry = show->registry;
+	const struct registry *registry = show->registry, *each;
 	const struct pool *pool;
 
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
@@ -188,7 +189,8 @@ void link_order_list_sockets(struct show_stream *show)
 		list_waiting(show, pool);
 		list_servers_of(show, pool, socket_lists, COUNT_OF(socket_lists));
 	}
-	list_links(show, &registry->logins);
+	EACH_REGISTRY (each, registry->process)
+		list_links(show, &each->logins);
 }
 
 uint32_t link_order_place_socket(const struct link *link)

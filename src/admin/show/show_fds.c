@@ -130,6 +130,7 @@ static void list(struct show_stream *show)
 	static const enum server_list order[] = {
 		SERVERS_ACTIVE, SERVERS_IDLE, SERVERS_USED, SERVERS_TESTED, SERVERS_LOGIN};
 	struct registry *registry = show->registry;
+	const struct registry *each;
 	const struct listener *listener = NULL;
 	const struct pool *pool;
 
@@ -140,7 +141,8 @@ static void list(struct show_stream *show)
 	while (registry->process->listeners &&
 		(listener = listeners_next(registry->process->listeners, listener)) != NULL)
 		add_listener(&show->result, listener);
-	list_links(show, &registry->logins);
+	EACH_REGISTRY (each, registry->process)
+		list_links(show, &each->logins);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (pool->database->console)
 			continue;

@@ -4,7 +4,7 @@
 
 #include "admin/show/show_stream.h"
 #include "base/clock.h"
-#include "model/host/hosts.h"
+#include "model/shared/all_hosts.h"
 
 /* --- HOSTS -------------------------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ static int64_t milliseconds_until(const struct host *host, usec_t now)
 /* A name is listed for itself only while it has no address. */
 static bool is_listed(const struct host *host)
 {
-	return !host->gone && (!host->is_name || host->failed_since > 0);
+	return !host->is_name || host->failed_since > 0;
 }
 
 static void add_time(struct result *result, usec_t wall, usec_t moment)
@@ -113,9 +113,14 @@ static void fill(struct result *result, const struct show_request *request)
 	const usec_t now = loop_now(request->registry->loop);
 	const usec_t wall =
 		clock_wall() - clock_monotonic() + request->registry->process->clock.stopped;
-	const struct host *host;
+	const struct process *process = request->registry->process;
+	struct host_walk walk = {.process = process};
+	const struct host *known;
 
-	TAILQ_FOREACH (host, &request->registry->hosts, in_hosts) {
+	while ((known = host_walk_next(&walk)) != NULL) {
+		union host_room room;
+		const struct host *host = all_hosts_view(process, known, &room);
+
 		if (is_listed(host))
 			add_host(result, host, now, wall);
 	}

@@ -40,7 +40,6 @@ static const struct column socket_columns[] = {
 /* What all rows of one answer share. */
 struct listing {
 	usec_t wall; /* offset from the loop's clock to microseconds since 1970 */
-	int application_name; /* index in the parameter table; -1: not tracked */
 	bool as_sockets; /* with positions in buffers and the state names of SHOW SOCKETS */
 	bool only_busy; /* only links with bytes in buffers */
 };
@@ -57,7 +56,6 @@ static void begin(struct show_stream *show)
 	*listing_of(show) = (struct listing){
 		/* Read both clocks together, so that every SHOW renders a time alike. */
 		.wall = clock_wall() - clock_monotonic() + registry->process->clock.stopped,
-		.application_name = parameter_index(registry->parameters, "application_name"),
 	};
 	registry_sort(show->registry);
 }
@@ -153,12 +151,17 @@ static int64_t remote_pid(const struct link *link)
 		(uint32_t)key[2] << 8 | (uint32_t)key[3]);
 }
 
-static const char *application_name(const struct listing *listing, const struct link *link)
+static const char *application_name(const struct link *link)
 {
 	const char *name = NULL;
+	int index;
 
-	if (link->parameters && listing->application_name >= 0)
-		name = parameters_get(link->parameters, (unsigned)listing->application_name);
+	if (!link->parameters)
+		return "";
+	/* Each worker has a table of its own. */
+	index = parameter_index(link_registry(link)->parameters, "application_name");
+	if (index >= 0)
+		name = parameters_get(link->parameters, (unsigned)index);
 	return name ? name : "";
 }
 
@@ -195,7 +198,7 @@ static void add_link_cells(
 	add_handle(result, link->peer);
 	result_number(result, remote_pid(link));
 	result_text(result, tls_text(&link->stream, tls));
-	result_text(result, application_name(listing, link));
+	result_text(result, application_name(link));
 	result_number(result, prepared_statements(link));
 	result_number(result, link_number(link));
 }

@@ -2,7 +2,7 @@
 /* SHOW DNS_HOSTS, DNS_ZONES, PEERS and PEER_POOLS. */
 #include "admin/show/topic.h"
 #include "model/peer.h"
-#include "net/dns_zones.h"
+#include "model/shared/all_names.h"
 
 /* --- DNS_HOSTS ---------------------------------------------------------------------------- */
 
@@ -34,16 +34,16 @@ static void add_addresses(struct result *result, const struct resolver_name *nam
 
 static void fill_hosts(struct result *result, const struct show_request *request)
 {
-	const struct resolver *resolver = request->registry->resolver;
-	const struct resolver_name *name = NULL;
+	struct name_walk walk = {.process = request->registry->process};
 
-	while (resolver && (name = resolver_next(resolver, name)) != NULL) {
-		const struct resolver_row row = resolver_row_of(resolver, name);
+	while (name_walk_next(&walk)) {
+		const struct resolver_name *answer;
+		const struct resolver_row row = all_names_row(&walk, &answer);
 
 		result_begin_row(result);
 		result_text(result, row.name);
 		result_number(result, row.left / USEC_PER_SEC);
-		add_addresses(result, name);
+		add_addresses(result, answer);
 		result_end_row(result);
 	}
 }
@@ -60,12 +60,10 @@ static const struct column zone_columns[] = {
 
 static void fill_zones(struct result *result, const struct show_request *request)
 {
-	const struct resolver *resolver = request->registry->resolver;
-	const struct dns_zones *zones = resolver ? resolver_zones(resolver) : NULL;
-	const struct dns_zone *zone = NULL;
+	struct name_walk walk = {.process = request->registry->process};
 
-	while (zones && (zone = dns_zones_next(zones, zone)) != NULL) {
-		const struct dns_zone_row row = dns_zone_row_of(zone);
+	while (zone_walk_next(&walk)) {
+		const struct dns_zone_row row = all_zones_row(&walk);
 
 		result_begin_row(result);
 		result_text(result, row.name);

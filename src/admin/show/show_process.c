@@ -2,8 +2,10 @@
 /* SHOW VERSION, STATE, LISTS and MEM: the process as a whole. */
 #include "admin/show/topic.h"
 #include "model/peer.h"
+#include "model/shared/all_names.h"
+#include "model/shared/all_users.h"
+#include "model/shared/all_workers.h"
 #include "model/statistics/pool_figures.h"
-#include "net/dns_zones.h"
 
 /* --- VERSION ------------------------------------------------------------------------------ */
 
@@ -72,31 +74,25 @@ static size_t count_peer_pools(const struct registry *registry)
 	return count;
 }
 
-static size_t count_zones(const struct resolver *resolver)
-{
-	const struct dns_zones *zones = resolver ? resolver_zones(resolver) : NULL;
-
-	return zones ? zones->count : 0;
-}
-
 static void fill_lists(struct result *result, const struct show_request *request)
 {
 	const struct registry *registry = request->registry;
-	const struct resolver *resolver = registry->resolver;
+	const struct process *process = registry->process;
+	const struct worker_sums sums = all_workers_sum(process);
 
 	add_list(result, "databases", registry_count_databases(registry));
-	add_list(result, "users", registry_count_users(registry));
+	add_list(result, "users", all_users_count(process));
 	add_list(result, "peers", count_peers(registry));
 	add_list(result, "pools", registry_count_pools(registry));
 	add_list(result, "peer_pools", count_peer_pools(registry));
-	add_list(result, "free_clients", registry->clients.free);
-	add_list(result, "used_clients", registry->clients.used);
-	add_list(result, "login_clients", registry->login_count);
-	add_list(result, "free_servers", registry->servers.free);
-	add_list(result, "used_servers", registry->servers.used);
-	add_list(result, "dns_names", resolver ? resolver_names(resolver) : 0);
-	add_list(result, "dns_zones", count_zones(resolver));
-	add_list(result, "dns_queries", resolver ? resolver_in_flight(resolver) : 0);
+	add_list(result, "free_clients", sums.clients.free);
+	add_list(result, "used_clients", sums.clients.used);
+	add_list(result, "login_clients", sums.logins);
+	add_list(result, "free_servers", sums.servers.free);
+	add_list(result, "used_servers", sums.servers.used);
+	add_list(result, "dns_names", all_names_count(process));
+	add_list(result, "dns_zones", all_zones_count(process));
+	add_list(result, "dns_queries", all_names_in_flight(process));
 	add_list(result, "dns_pending", 0);
 }
 
@@ -127,8 +123,9 @@ static void add_objects(
 static void fill_mem(struct result *result, const struct show_request *request)
 {
 	const struct registry *registry = request->registry;
-	const struct slab *const slabs[] = {&registry->servers, &registry->clients,
-		&registry->helds, &registry->loop->backlogs};
+	const struct worker_sums sums = all_workers_sum(registry->process);
+	const struct slab *const slabs[] = {
+		&sums.servers, &sums.clients, &sums.helds, &sums.backlogs};
 	const struct pool *pool;
 	size_t prepared = 0;
 

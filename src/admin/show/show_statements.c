@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SHOW STATEMENTS: prepared statements, each once, however many clients and servers have it.
+ * SHOW STATEMENTS: prepared statements, each once, however many clients and servers have it; but each
+ * worker has its own for the same text.
  *
  * Texts may contain literals, which are data of the databases: only administrators see them, and
  * for other users the column is NULL, also where WHERE and ORDER BY look at it.
@@ -43,13 +44,31 @@ static void add_rows(struct show_stream *show, void *object, unsigned kind)
 	result_end_row(result);
 }
 
+/* Returns the worker whose next statement is the oldest; NULL: there are no more. */
+static struct statement **oldest(struct statement *next[WORKERS_MOST], unsigned workers)
+{
+	struct statement **found = NULL;
+
+	for (unsigned i = 0; i < workers; i++) {
+		if (next[i] && (!found || next[i]->id < (*found)->id))
+			found = &next[i];
+	}
+	return found;
+}
+
 /* In the order of their ids, which is the order in which they were made. */
 static void list(struct show_stream *show)
 {
-	struct statement *statement, *next;
+	const struct process *process = show->registry->process;
+	struct statement *next[WORKERS_MOST], **statement;
+	const struct registry *each;
 
-	HASH_ITER (by_content, show->registry->statements.by_content, statement, next)
-		show_stream_add_object(show, &statement->handle, statement, 0);
+	EACH_REGISTRY (each, process)
+		next[each->number] = each->statements.by_content;
+	while ((statement = oldest(next, process->workers)) != NULL) {
+		show_stream_add_object(show, &(*statement)->handle, *statement, 0);
+		*statement = (*statement)->by_content.next;
+	}
 }
 
 static const struct topic_walk walk = {.list = list, .add_rows = add_rows};

@@ -82,9 +82,14 @@ void show_stream_add_object(
 
 /* --- many links --------------------------------------------------------------------------- */
 
-static bool has_many_links(const struct registry *registry)
+static bool has_many_links(const struct process *process)
 {
-	return registry->clients.used + registry->servers.used > FEW_LINKS;
+	const struct registry *each;
+	size_t count = 0;
+
+	EACH_REGISTRY (each, process)
+		count += each->clients.used + each->servers.used;
+	return count > FEW_LINKS;
 }
 
 static void begin_walk(struct show_stream *show)
@@ -184,7 +189,7 @@ static void begin(struct show_stream *show, struct buffer *out)
 	show->result.out = out;
 	if (topic->walk && topic->walk->begin)
 		topic->walk->begin(show);
-	if (topic->walk && topic->walk->place && has_many_links(show->registry))
+	if (topic->walk && topic->walk->place && has_many_links(show->registry->process))
 		begin_walk(show);
 	else if (topic->walk)
 		topic->walk->list(show);

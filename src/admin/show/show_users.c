@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admin/show/show_stream.h"
+#include "model/shared/all_users.h"
 
 static const struct column columns[] = {
 	{"name", COLUMN_TEXT},
@@ -42,18 +43,19 @@ static void add_user(
 			? pool_mode_name(config->pool_mode)
 			: NULL);
 	result_number(result, user_max_servers(user, settings));
-	result_number(result, user->cap.servers);
+	result_number(result, user_servers(user));
 	result_number(result, user_max_clients(user, settings));
-	result_number(result, user->clients);
+	result_number(result, user_clients(user));
 	result_end_row(result);
 }
 
-static bool is_forced(const struct registry *registry, const struct user *user)
+static bool is_forced(
+	const struct registry *registry, const struct user *user, const struct user_sums *sums)
 {
 	const struct database *database, *next;
 
 	/* The mark is never taken back: it only saves the walk for most users. */
-	if (!user->forced)
+	if (!sums->forced)
 		return false;
 	HASH_ITER (by_name, registry->process->directory.databases, database, next) {
 		if (database->config->user && strcmp(database->config->user, user->name) == 0)
@@ -63,28 +65,30 @@ static bool is_forced(const struct registry *registry, const struct user *user)
 }
 
 /* A user that the configuration no longer names is shown as long as it is in use. */
-static bool is_known(const struct registry *registry, const struct user *user)
+static bool is_known(
+	const struct registry *registry, const struct user *user, const struct user_sums *sums)
 {
-	return user->config || user->secret || user->clients > 0 ||
-		!TAILQ_EMPTY(&user->pools) || is_forced(registry, user);
+	return user->config || user->secret || user_clients(user) > 0 || sums->has_pools ||
+		is_forced(registry, user, sums);
 }
 
 static void add_rows(struct show_stream *show, void *object, unsigned kind)
 {
 	const struct registry *registry = show->registry;
 	const struct user *user = object;
+	const struct user_sums sums = all_users_sum(registry->process, user);
 
 	(void)kind;
-	if (is_known(registry, user))
+	if (is_known(registry, user, &sums))
 		add_user(&show->result, user, registry->process->settings);
 }
 
 static void list(struct show_stream *show)
 {
-	struct user *user, *next;
+	struct user_walk users = user_walk_begin(show->registry->process);
+	struct user *user;
 
-	registry_sort(show->registry);
-	HASH_ITER (by_name, show->registry->users, user, next)
+	while ((user = user_walk_next(&users)) != NULL)
 		show_stream_add_object(show, &user->handle, user, 0);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "model/server_link.h"
 
 /* The pause between two attempts at a dead host: doubled with each failure. */
@@ -89,12 +90,25 @@ struct host *hosts_open(
 		return NULL;
 	memcpy(host->name, item->name, item->length);
 	host->port = item->port;
-	host->number = ++hosts->last;
+	host->number = SHARED_NEXT(*hosts->last);
 	if (address)
 		host->address = *address;
 	*place_in_bucket(hosts, host) = host;
 	TAILQ_INSERT_TAIL(hosts, host, in_hosts);
 	return host;
+}
+
+struct host *hosts_like(const struct host_list *hosts, const struct host *host)
+{
+	const struct host_item item = {host->name, strlen(host->name), host->port};
+	const bool is_address = host->address.family != AF_UNSPEC;
+	struct host *each = NULL;
+
+	while ((each = hosts_next(hosts, &item, each)) != NULL) {
+		if (is_at(each, is_address ? &host->address : NULL))
+			return each;
+	}
+	return NULL;
 }
 
 struct host *hosts_next(

@@ -72,28 +72,46 @@ bool directory_add(struct directory *directory, struct database *database)
 	return database->by_name.tbl != NULL; /* else uthash was out of memory */
 }
 
+/* All workers choose the same home, so that two of them do not make one database. */
+static struct registry *home_of_automatic(const struct process *process, unsigned hash)
+{
+	const struct database_config *template = snapshot_template(process->config);
+	unsigned number;
+
+	if (!template)
+		return NULL;
+	number = template->worker >= 0 ? (unsigned)template->worker : hash;
+	return process->registries[number % process->workers];
+}
+
 struct registry *directory_home_of(struct process *process, const char *name)
 {
 	struct directory *directory = &process->directory;
 	const struct database *found;
+	struct registry *home;
 	unsigned hash;
 
 	lock_take(&directory->lock);
 	hash = hash_of(directory, name);
 	found = look_up(directory, name, hash);
+	home = found ? found->registry : NULL;
 	lock_give(&directory->lock);
-	if (found)
-		return found->registry;
-	/* All workers choose the same home, so that two of them do not make one database. */
-	return snapshot_template(process->config) ? process->registries[hash % process->workers]
-						  : NULL;
+	if (home)
+		return home;
+	/* The console, which is no automatic database. */
+	if (strcmp(name, "pgusher") == 0)
+		return process->registries[0];
+	return home_of_automatic(process, hash);
 }
 
 /* Of two with the same number the later one: the first worker also accepts all clients. */
-struct registry *directory_choose_home(struct process *process)
+struct registry *directory_choose_home(
+	struct process *process, const struct database_config *config)
 {
 	struct registry *home = process->registries[0];
 
+	if (config->worker >= 0)
+		return process->registries[(unsigned)config->worker % process->workers];
 	lock_take(&process->directory.lock);
 	for (unsigned i = 1; i < process->workers; i++) {
 		if (process->registries[i]->database_count <= home->database_count)

@@ -37,6 +37,59 @@ static struct database_counters *counters_of(const struct server_link *server)
 	return counters_open(server->link.pool->database);
 }
 
+/* --- sums --------------------------------------------------------------------------------- */
+
+static void add_numbers(uint64_t *sum, const uint64_t *numbers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sum[i] += numbers[i];
+}
+
+#define ADD(array)                                                                             \
+	add_numbers(&sum->array[0], &more->array[0], sizeof(sum->array) / sizeof(sum->array[0]))
+
+static void add_of_database(struct database_counters *sum, const struct database_counters *more)
+{
+	sum->server_opened += more->server_opened;
+	ADD(server_closed);
+	ADD(client_closed);
+	ADD(server_reset);
+	ADD(unclean_release);
+}
+
+static void add(struct counters *sum, const struct counters *more)
+{
+	ADD(errors);
+	ADD(client_rejected);
+	ADD(auth_failed);
+	for (unsigned side = 0; side < PROTOCOL_SIDES; side++)
+		ADD(protocol_errors[side]);
+	ADD(cancel_requests);
+	sum->logins_delayed += more->logins_delayed;
+	sum->client_logins += more->client_logins;
+	for (unsigned method = 0; method < LOGIN_METHODS; method++) {
+		for (unsigned outcome = 0; outcome < LOGIN_OUTCOMES; outcome++)
+			histogram_merge(
+				&sum->logins[method][outcome], &more->logins[method][outcome]);
+	}
+	add_of_database(&sum->nowhere, &more->nowhere);
+	ADD(reloads);
+}
+
+#undef ADD
+
+void counters_sum(const struct process *process, struct counters *sum)
+{
+	const struct counters *first = &process->registries[0]->counters;
+	const struct registry *each;
+
+	/* The first worker loads the configuration. */
+	*sum = (struct counters){.last_reload = first->last_reload,
+		.last_reload_failed = first->last_reload_failed};
+	EACH_REGISTRY (each, process)
+		add(sum, &each->counters);
+}
+
 /* --- counting ----------------------------------------------------------------------------- */
 
 static bool was_logging_in(enum client_state state)

@@ -78,6 +78,7 @@ static void *run_thread(void *argument)
 	char name[16]; /* with its NUL, all that the kernel keeps */
 
 	crew_here = member;
+	member->id = gettid();
 	(void)snprintf(name, sizeof(name), "pgusher-work-%u", member->index % 100);
 	(void)pthread_setname_np(pthread_self(), name);
 	do
@@ -271,6 +272,7 @@ static void end_threads(struct crew *crew)
 void crew_stop(struct crew *crew)
 {
 	crew_still(crew);
+	settle(crew); /* a nested call has delivered nothing */
 	if (crew->running)
 		end_threads(crew);
 	crew_resume(crew);

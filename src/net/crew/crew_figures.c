@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "net/crew/crew.h"
@@ -30,6 +31,7 @@ void crew_figures(const struct loop *loop, struct crew_figures *figures)
 		.turns = loop->turn,
 		.mails = loop->mailbox.received,
 		.busy = busy_time(member),
+		.thread = member && member->id != 0 ? member->id : getpid(),
 	};
 	if (!member)
 		return;
@@ -38,6 +40,22 @@ void crew_figures(const struct loop *loop, struct crew_figures *figures)
 	figures->parked = member->parked_time;
 	if (member->parked_since != 0)
 		figures->parked += clock_monotonic() - member->parked_since;
+}
+
+int crew_processor(const struct loop *loop)
+{
+	const struct crew_member *member = loop->member;
+	const pthread_t thread = member && member->has_thread ? member->thread : pthread_self();
+	cpu_set_t set;
+
+	CHECK(crew_is_own(loop));
+	if (pthread_getaffinity_np(thread, sizeof(set), &set) != 0 || CPU_COUNT(&set) != 1)
+		return -1;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &set))
+			return cpu;
+	}
+	return -1;
 }
 
 static void answer(struct mail *mail, struct loop *loop)

@@ -69,8 +69,9 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 		return exchange_refuse(client);
 	request = make_request(client, body, length - 1);
 	if (!request ||
-		!external_auth_start(
-			client, &link_registry(&client->link)->ldap, &ldap_method, request))
+		!external_auth_start(client,
+			&link_registry(&client->link)->process->registries[0]->ldap,
+			&ldap_method, request))
 		return exchange_refuse(client);
 	return AUTH_PENDING;
 }

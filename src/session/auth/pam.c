@@ -28,8 +28,9 @@ static enum auth_result answer(struct client_link *client, const uint8_t *body, 
 		return exchange_refuse(client);
 	text_copy(request->remote, sizeof(request->remote),
 		address_host(&client->link.remote, remote));
-	if (!external_auth_start(
-		    client, &link_registry(&client->link)->pam, &pam_method, request))
+	if (!external_auth_start(client,
+		    &link_registry(&client->link)->process->registries[0]->pam, &pam_method,
+		    request))
 		return exchange_refuse(client);
 	return AUTH_PENDING;
 }

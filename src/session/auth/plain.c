@@ -55,7 +55,7 @@ static enum auth_result refuse_after_derivation(
 		.salt_length = SCRAM_SALT_SIZE,
 	};
 
-	if (!registry->process->has_scram_secrets)
+	if (!SHARED_GET(registry->process->has_scram_secrets))
 		return exchange_refuse(client);
 	random_fill(&registry->loop->random, mock.salt, SCRAM_SALT_SIZE);
 	client->login->always_refused = true;
@@ -68,7 +68,7 @@ static enum auth_result check_scram(
 	struct scram_secret parsed;
 	enum auth_result result;
 
-	link_registry(&client->link)->process->has_scram_secrets = true;
+	SHARED_SET(link_registry(&client->link)->process->has_scram_secrets, true);
 	if (!scram_secret_parse(secret, &parsed))
 		return exchange_refuse(client);
 	result = exchange_may_use(client, &parsed) ? derive(client, password, &parsed)

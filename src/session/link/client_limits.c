@@ -65,13 +65,13 @@ static usec_t waiting_since(const struct client_link *client)
 /* Start of the login; time in the queue for a server does not count against the client. */
 static usec_t login_since(const struct client_link *client)
 {
-	return client->link.connect_time + (client->login ? client->login->queued : 0);
+	return client->link.connect_time + (client->login ? client->login->asker.queued : 0);
 }
 
 /* Is a server running the look-up of its user? Else the look-up waits for a server. */
 static bool is_lookup_running(const struct client_link *client)
 {
-	return client->link.state == CLIENT_LOOKING_UP && client->login->queued_at == 0;
+	return client->link.state == CLIENT_LOOKING_UP && client->login->asker.queued_at == 0;
 }
 
 static usec_t end_of_wait(const struct client_link *client, const struct settings *settings)

@@ -43,6 +43,7 @@ static void begin(struct registry *registry, int fd, const struct sockaddr *from
 	struct client_link *client = slab_take(&registry->clients);
 	struct ucred peer;
 
+	registry->dealt++;
 	if (!client) {
 		log_write(LEVEL_ERROR, "no memory for a new connection");
 		close(fd);

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model/link_walk.h"
 #include "session/link/client_limits.h"
@@ -26,17 +25,13 @@ struct relocation {
 /* --- where to ----------------------------------------------------------------------------- */
 
 static struct registry *home_of_login(
-	const struct process *process, const uint8_t *message, size_t total)
+	struct process *process, const uint8_t *message, size_t total)
 {
-	struct process *shared = (struct process *)process;
 	struct startup_login wanted;
 
-	if (startup_read(message, total, &wanted) != STARTUP_GOOD)
-		return NULL;
-	if (strcmp(wanted.database, "pgusher") != 0)
-		return directory_home_of(shared, wanted.database);
-	/* It is the console, unless a database has that name. */
-	return directory_home_of(shared, "pgusher");
+	return startup_read(message, total, &wanted) == STARTUP_GOOD
+		? directory_home_of(process, wanted.database)
+		: NULL;
 }
 
 static struct registry *home_of_key(
@@ -107,6 +102,7 @@ static struct client_link *arrive(const struct relocation *moved, struct registr
 	link_walk_enroll(registry, &client->link);
 	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
 	registry->login_count++;
+	registry->moved_in++;
 	client_limits_start(client);
 	return client;
 }
@@ -129,7 +125,7 @@ static void deliver(struct mail *mail, struct loop *loop)
 bool relocation_begin(struct client_link *client, enum startup_kind kind,
 	const uint8_t *message, size_t total, size_t length, const struct relocation_end *end)
 {
-	const struct registry *registry = link_registry(&client->link);
+	struct registry *registry = link_registry(&client->link);
 	struct process *process = registry->process;
 	const struct registry *home;
 	struct relocation *moved;
@@ -161,6 +157,7 @@ bool relocation_begin(struct client_link *client, enum startup_kind kind,
 	/* The link stays until the end of the turn, with a stream that is closed. */
 	client->link.stream = (struct stream){.loop = registry->loop, .fd = -1};
 	client_leave(client);
+	registry->moved_out++;
 	crew_post(home->loop, &moved->mail);
 	return true;
 }

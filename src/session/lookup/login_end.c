@@ -11,6 +11,7 @@
 #include "session/link/derivation.h"
 #include "session/link/login.h"
 #include "session/lookup/lookup_server.h"
+#include "session/lookup/remote_question.h"
 
 void login_end(struct client_link *client, enum client_state state)
 {
@@ -18,7 +19,8 @@ void login_end(struct client_link *client, enum client_state state)
 
 	if (state > CLIENT_WELCOMING || !login)
 		return;
-	lookup_client_closed(login);
+	lookup_leave(&login->asker);
+	remote_question_withdraw(login->remote);
 	if (login->mock) {
 		if (client->user == login->mock)
 			client->user = NULL;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "model/statistics/reason_facts.h"
-#include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/pool/pairing.h"
 #include "session/pool/return_to_pool.h"
@@ -25,24 +24,22 @@ enum { STEPS = sizeof(steps), STEP_OF_ROWS = STEPS - 1 };
 
 /* --- into the queue ----------------------------------------------------------------------- */
 
-void lookup_begin(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
-	const void *subject, const char *user)
+bool lookup_ask(struct asker *asker, struct pool *pool, const struct lookup_question *question,
+	bool replica, struct failure *why)
 {
-	if (pairing_refuse_hopeless(client, pool))
-		return;
+	if (pairing_is_hopeless(pool, replica, why))
+		return false;
 	if (pool->registry->process->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
-		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
-		return;
+		*why = failure_of(REASON_SERVER_SHUTTING_DOWN);
+		return false;
 	}
-	if (!lookup_join(client, pool, kind, subject, user)) {
-		client_close_for(client, REASON_NO_MEMORY);
-		return;
+	if (!lookup_join(asker, pool, question)) {
+		*why = failure_of(REASON_NO_MEMORY);
+		return false;
 	}
-	client_enter(client, CLIENT_LOOKING_UP);
-	stream_pause(&client->link.stream);
-	client_limits_start(client);
-	/* Start at the end of the turn, so that all logins of this turn can share look-ups. */
+	/* Start at the end of the turn, so that all askers of this turn can share look-ups. */
 	pool_needs_work(pool);
+	return true;
 }
 
 /* --- to the server ------------------------------------------------------------------------ */
@@ -83,13 +80,13 @@ void lookup_write_statement(
 	write_portal_message(out, PQ_EXECUTE, "", every_row, sizeof(every_row));
 }
 
-/* The clients no longer wait for a server: the time limit for logins counts again. */
-static void start_limits(const struct lookup *lookup)
+/* The askers wait for a server again, or no longer: other time limits count. */
+static void tell_moved(const struct lookup *lookup)
 {
-	const struct login *login;
+	struct asker *asker;
 
-	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
-		client_limits_start(login->client);
+	TAILQ_FOREACH (asker, &lookup->askers, in_lookup)
+		asker->events->moved(asker);
 }
 
 void lookup_run(struct lookup *lookup, struct server_link *server)
@@ -107,7 +104,7 @@ void lookup_run(struct lookup *lookup, struct server_link *server)
 	server->unnamed = 0;
 	if (requests_add(&server->requests, PQ_SYNC, REQUEST_SWALLOW) &&
 		link_send(&server->link, &message)) {
-		start_limits(lookup);
+		tell_moved(lookup);
 		return;
 	}
 	buffer_free(&message);
@@ -218,10 +215,10 @@ enum lookup_progress lookup_answer(struct server_link *server, uint8_t type,
 
 static void fail(struct lookup *lookup, const struct failure *why)
 {
-	struct login *login;
+	struct asker *asker;
 
-	while ((login = lookup_take_login(lookup)) != NULL)
-		client_close(login->client, why);
+	while ((asker = lookup_take_asker(lookup)) != NULL)
+		asker->events->failed(asker, why);
 }
 
 void lookup_done(struct server_link *server)
@@ -262,7 +259,7 @@ void lookup_server_closed(struct server_link *server, const struct failure *why)
 		return;
 	if (may_retry(lookup, server, why)) {
 		lookup_requeue(lookup);
-		start_limits(lookup);
+		tell_moved(lookup);
 		return;
 	}
 	lookup_end(lookup);
@@ -274,9 +271,9 @@ void lookup_server_closed(struct server_link *server, const struct failure *why)
 	fail(lookup, &hidden);
 }
 
-void lookup_client_closed(struct login *login)
+void lookup_leave(struct asker *asker)
 {
-	struct server_link *server = lookup_remove_login(login);
+	struct server_link *server = lookup_remove_asker(asker);
 
 	if (server)
 		server_close_for(server, REASON_CLIENT_DISCONNECT_NOT_READY);

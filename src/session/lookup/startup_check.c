@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "session/auth/client_login_state.h"
 #include "session/link/close.h"
-#include "session/lookup/lookup_server.h"
+#include "session/lookup/login_asker.h"
 #include "session/lookup/startup_query.h"
 #include "session/parameters/application_name.h"
 #include "session/parameters/parameter_sync.h"
@@ -65,12 +65,12 @@ static bool adopt_values(struct client_link *client, const struct parameters *ca
 static void finish(struct lookup *lookup)
 {
 	struct parameters *set = (struct parameters *)startup_query_values(lookup);
-	struct login *login;
+	struct asker *asker;
 
 	if (!lookup->refused && lookup->canonical && lookup->pool->welcome)
 		checked_parameters_add(&lookup->pool->checked, set, lookup->canonical);
-	while ((login = lookup_take_login(lookup)) != NULL) {
-		struct client_link *client = login->client;
+	while ((asker = lookup_take_asker(lookup)) != NULL) {
+		struct client_link *client = login_of(asker)->client;
 
 		if (lookup->refused) {
 			const struct failure why = refusal_of(lookup, client);
@@ -200,13 +200,14 @@ static bool check_values(struct client_link *client, const struct parameters *as
 {
 	struct pool *pool = client->link.pool;
 	const struct parameters *canonical = checked_parameters_find(&pool->checked, asked);
+	const struct lookup_question question = {.kind = &kind, .subject = asked, .user = ""};
 
 	if (canonical)
 		return adopt_values(client, canonical);
 	if (!client_login_send_sasl_final(client))
 		client_close_for(client, REASON_UNEXPECTED_EOF);
 	else
-		lookup_begin(client, pool, &kind, asked, "");
+		login_asker_begin(client, pool, &question);
 	return false;
 }
 

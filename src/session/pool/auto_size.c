@@ -7,6 +7,7 @@
 #include "base/cores.h"
 #include "model/host/host_items.h"
 #include "model/peer.h"
+#include "model/shared/all_users.h"
 
 /* How long a refusal of the server counts. */
 #define REFUSAL_LIFE (60 * USEC_PER_SEC)
@@ -69,7 +70,8 @@ static void count_by_owner(const struct registry *registry)
 	}
 }
 
-static void count_all(const struct registry *registry)
+/* Count all pools at the hosts that this registry knows, also those of other workers. */
+static void count_in(const struct registry *registry)
 {
 	const struct database *database, *next;
 	struct host *host;
@@ -80,6 +82,14 @@ static void count_all(const struct registry *registry)
 		if (!database->console)
 			count_at_hosts(registry, database);
 	}
+}
+
+static void count_all(const struct process *process)
+{
+	const struct registry *each;
+
+	EACH_REGISTRY (each, process)
+		count_in(each);
 }
 
 /* --- one pool ----------------------------------------------------------------------------- */
@@ -106,13 +116,32 @@ static unsigned lowest_cap(const struct pool *pool)
 	return lowest;
 }
 
+/* What a worker has read in files of the server counts for all: another one's role may not read them. */
+static const struct host *with_cores(const struct process *process, const struct host *host)
+{
+	const struct host *found = host;
+	const struct registry *each;
+
+	if (process->workers < 2 || host->capacity.cores_from == CORES_OF_SERVER)
+		return host;
+	EACH_REGISTRY (each, process) {
+		const struct host *own = hosts_like(&each->hosts, host);
+
+		if (own && own->capacity.cores_from == CORES_OF_SERVER &&
+			(found == host || own->capacity.told_at > found->capacity.told_at))
+			found = own;
+	}
+	return found;
+}
+
 static void take_cores(
 	struct sizing_facts *facts, const struct pool *pool, const struct host *host)
 {
 	const int configured = pool->database->config->host_cores;
+	const struct host *known = with_cores(pool->registry->process, host);
 
-	facts->cores = host->capacity.cores;
-	facts->cores_from = host->capacity.cores_from;
+	facts->cores = known->capacity.cores;
+	facts->cores_from = known->capacity.cores_from;
 	if (configured <= 0)
 		return;
 	facts->cores = configured < CORES_MOST ? (unsigned)configured : CORES_MOST;
@@ -122,6 +151,7 @@ static void take_cores(
 static struct sizing_facts facts_of(
 	const struct pool *pool, const struct host *host, unsigned processes)
 {
+	const struct process *process = pool->registry->process;
 	const struct pool_sizing *own = pool->sizing;
 	const int reserve = pool_reserve_size(pool);
 	struct sizing_facts facts = {
@@ -132,8 +162,9 @@ static struct sizing_facts facts_of(
 		.pools = host->capacity.pools > 0 ? host->capacity.pools : 1,
 		.processes = processes,
 		.reserve = reserve > 0 ? (unsigned)reserve : 0,
-		.most = (unsigned)pool->registry->process->settings->auto_pool_max,
-		.role_limit = part_of(own->role_limit, pool->user->auto_pools, processes),
+		.most = (unsigned)process->settings->auto_pool_max,
+		.role_limit = part_of(own->role_limit,
+			all_users_sum(process, pool->user).auto_pools, processes),
 		.database_limit =
 			part_of(own->database_limit, pool->database->auto_pools, processes),
 		.cap = lowest_cap(pool),
@@ -226,6 +257,7 @@ static void size_database(struct database *database)
 /* Between two rounds without a reason. */
 #define ROUND USEC_PER_SEC
 
+/* The registry is the first worker's, and the others are stopped. */
 static void size_all(struct registry *registry)
 {
 	struct process *process = registry->process;
@@ -233,15 +265,15 @@ static void size_all(struct registry *registry)
 	struct pool *pool;
 	unsigned processes;
 
-	process->sizes_pools = false;
+	SHARED_SET(process->sizes_pools, false);
 	process->sized_at = loop_now(registry->loop);
 	count_by_owner(registry);
-	count_all(registry);
+	count_all(process);
 	processes = peer_processes(registry);
 	TAILQ_FOREACH (pool, &registry->process->directory.pools, in_directory) {
 		if (!pool->sizing)
 			continue;
-		process->sizes_pools = true;
+		SHARED_SET(process->sizes_pools, true);
 		size_pool(pool, processes);
 	}
 	HASH_ITER (by_name, registry->process->directory.databases, database, next)
@@ -252,13 +284,48 @@ void auto_size_upkeep(struct registry *registry)
 {
 	const struct process *process = registry->process;
 
-	if (process->sizes_pools && loop_now(registry->loop) - process->sized_at >= ROUND)
+	if (SHARED_GET(process->sizes_pools) &&
+		loop_now(registry->loop) - process->sized_at >= ROUND)
 		size_all(registry);
+}
+
+/* --- asking for a round ------------------------------------------------------------------- */
+
+/* The first worker has got the mail of another one. */
+static void deliver(struct mail *mail, struct loop *loop)
+{
+	struct registry *sender =
+		(struct registry *)((char *)mail - offsetof(struct registry, sizing_mail));
+	struct registry *registry = loop->owner;
+
+	/* Release: this thread is done with the mail when the sender sends it again. */
+	atomic_store_explicit(&sender->sizing_sent, false, memory_order_release);
+	loop_defer_work(loop, &registry->sizing_task, auto_size_round);
+}
+
+static void ask_first_worker(struct registry *registry)
+{
+	/* Acquire: pairs with deliver(). */
+	if (atomic_load_explicit(&registry->sizing_sent, memory_order_acquire))
+		return;
+	/* Relaxed: mailbox_put() publishes it. */
+	atomic_store_explicit(&registry->sizing_sent, true, memory_order_relaxed);
+	registry->sizing_mail.deliver = deliver;
+	crew_post(registry->process->registries[0]->loop, &registry->sizing_mail);
 }
 
 void auto_size_round(struct loop_task *task)
 {
-	size_all((struct registry *)((char *)task - offsetof(struct registry, sizing_task)));
+	struct registry *registry =
+		(struct registry *)((char *)task - offsetof(struct registry, sizing_task));
+
+	if (registry->number > 0) {
+		ask_first_worker(registry);
+		return;
+	}
+	process_stop_others(registry->process);
+	size_all(registry);
+	process_let_others_run(registry->process);
 }
 
 /* PostgreSQL: too_many_connections. */
@@ -270,5 +337,10 @@ void auto_size_note_failure(struct pool *pool, const struct failure *why)
 		return;
 	pool->sizing->refused_at = servers > 0 ? servers : 1;
 	pool->sizing->refused_until = loop_now(pool->registry->loop) + REFUSAL_LIFE;
-	size_all(pool->registry);
+	/* The other workers cannot be stopped in the middle of this. */
+	if (pool->registry->process->workers > 1)
+		loop_defer_work(
+			pool->registry->loop, &pool->registry->sizing_task, auto_size_round);
+	else
+		size_all(pool->registry);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/pool/caps.h"
 
+#include "model/shared/tally.h"
 #include "session/link/close.h"
 #include "session/notify/listening_server.h"
 
@@ -50,19 +51,24 @@ static bool has_had_turns(const struct pool *pool, unsigned turns)
 		turns * (use < LONGEST_USE ? use : LONGEST_USE);
 }
 
-static bool is_entitled(const struct pool *to, const struct pool *from, enum cap_kind kind)
+static bool is_enough(enum cap_claim claim, const struct pool *from, unsigned weight)
 {
-	switch (cap_claim_of(to, from, kind)) {
+	switch (claim) {
 	case CAP_CLAIM_NONE:
 		break;
 	case CAP_CLAIM_LIGHT:
-		return has_had_turns(from, (from->weight + to->weight - 1) / to->weight);
+		return has_had_turns(from, (from->weight + weight - 1) / weight);
 	case CAP_CLAIM_EQUAL:
 		return has_had_turns(from, 1);
 	case CAP_CLAIM_BETTER:
 		return true;
 	}
 	return false;
+}
+
+static bool is_entitled(const struct pool *to, const struct pool *from, enum cap_kind kind)
+{
+	return is_enough(cap_claim_of(to, from, kind), from, to->weight);
 }
 
 /* Clients of its pool wait, and will get this server after it was checked. */
@@ -89,16 +95,17 @@ static struct server_link *own_free_server(const struct pool *pool)
 
 /*
  * Returns the free server of other pools that is longest unused, or NULL. It decides: those
- * behind it are in use more often.
+ * behind it are in use more often. `pool` is NULL if the pool in need is of another worker.
  */
-static struct server_link *free_server_of_others(const struct pool *pool, enum cap_kind kind)
+static struct server_link *free_server_of_others(struct cap *cap, const struct pool *pool)
 {
-	struct server_link *server = TAILQ_FIRST(&cap_of(pool, kind)->idle), *next;
+	struct server_link *server, *next;
 
-	for (; server; server = next) {
-		next = TAILQ_NEXT(server, in_cap[kind]);
-		if (cap_keeps_all(server->link.pool, kind))
-			cap_keep_server(server, kind);
+	cap_follow_minima(cap);
+	for (server = TAILQ_FIRST(&cap->idle); server; server = next) {
+		next = TAILQ_NEXT(server, in_cap[cap->kind]);
+		if (cap_keeps_all(server->link.pool, cap->kind))
+			cap_keep_server(server, cap->kind);
 		else if (server->link.pool != pool && !is_wanted(server))
 			return server;
 	}
@@ -108,7 +115,7 @@ static struct server_link *free_server_of_others(const struct pool *pool, enum c
 /* Returns the server that is closed to make a place for the pool, or NULL. */
 static struct server_link *victim_of(const struct pool *pool, enum cap_kind kind)
 {
-	struct server_link *server = free_server_of_others(pool, kind);
+	struct server_link *server = free_server_of_others(cap_of(pool, kind), pool);
 
 	if (server && (is_unused(server) || is_entitled(pool, server->link.pool, kind)))
 		return server;
@@ -142,7 +149,7 @@ static enum cap_kind obstacle_of(const struct pool *pool)
 
 static void log_full(const struct pool *pool, enum cap_kind kind)
 {
-	const unsigned servers = cap_of(pool, kind)->servers, limit = cap_limit(pool, kind);
+	const unsigned servers = cap_servers(cap_of(pool, kind)), limit = cap_limit(pool, kind);
 
 	if (kind == CAP_PROCESS)
 		log_write(LEVEL_DEBUG,
@@ -191,8 +198,8 @@ static bool may_be_promised(
 	struct pool *pool, enum cap_kind kind, enum cap_kind obstacle, usec_t since)
 {
 	return kind != CAP_PROCESS && kind != obstacle && pool->places == 0 &&
-		!pool->wait.promised && !cap_of(pool, kind)->promised_to &&
-		!cap_of(pool, obstacle)->promised_to && cap_is_next(pool, obstacle, since);
+		!pool->wait.promised && !cap_has_promised(cap_of(pool, kind)) &&
+		!cap_has_promised(cap_of(pool, obstacle)) && cap_is_next(pool, obstacle, since);
 }
 
 static usec_t promise_end(const struct pool *pool, usec_t since)
@@ -215,8 +222,7 @@ static bool wait_for_other(struct pool *pool, enum cap_kind obstacle, usec_t sin
 	bool is_kept;
 
 	cap_leave(pool);
-	is_kept = may_be_promised(pool, pool->wait.kind, obstacle, since);
-	if (is_kept)
+	is_kept = may_be_promised(pool, pool->wait.kind, obstacle, since) &&
 		cap_promise(pool, pool->wait.kind, promise_end(pool, since));
 	cap_wait(pool, obstacle, since);
 	return is_kept;
@@ -233,7 +239,7 @@ static bool allow_for_minimum(struct pool *pool, usec_t since)
 		if (cap_is_full(pool, kind))
 			return false;
 	}
-	return turn_of_others(pool, since) == CAPS;
+	return turn_of_others(pool, since) == CAPS && cap_reserve(pool, since, 0) == CAPS;
 }
 
 static bool allow_for_clients(struct pool *pool, usec_t since)
@@ -251,8 +257,10 @@ static bool allow_for_clients(struct pool *pool, usec_t since)
 	if (obstacle == CAPS)
 		obstacle = make_places(pool);
 	if (obstacle == CAPS)
+		obstacle = cap_reserve(pool, since, 0);
+	if (obstacle == CAPS)
 		return true;
-	if (is_called && !cap_is_full(pool, pool->wait.kind))
+	if (is_called && obstacle != pool->wait.kind && !cap_is_full(pool, pool->wait.kind))
 		wait_for_other(pool, obstacle, since);
 	else
 		cap_wait(pool, obstacle, since);
@@ -272,6 +280,24 @@ bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t sinc
 	if (is_allowed)
 		cap_withdraw(pool);
 	return is_allowed;
+}
+
+bool caps_allow_watch(struct pool *pool)
+{
+	/* Clients go before watches. */
+	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
+		const unsigned limit = cap_limit(pool, kind);
+
+		if (limit > 0 && cap_servers(cap_of(pool, kind)) + 2 > limit)
+			return false;
+	}
+	return cap_reserve(pool, now_of(pool), 1) == CAPS;
+}
+
+bool caps_end_launch(struct pool *pool, bool is_launched)
+{
+	cap_release(pool->registry);
+	return is_launched;
 }
 
 /* --- the queue ---------------------------------------------------------------------------- */
@@ -322,6 +348,45 @@ static bool is_for_others(struct cap *cap, const struct pool *from)
 	return false;
 }
 
+/* --- other workers ------------------------------------------------------------------------ */
+
+static bool is_entitled_elsewhere(const struct cap *cap, const struct pool *from)
+{
+	const struct tally_claim *claim = cap_claim_of_others(cap);
+
+	return claim && is_enough(cap_claim_from(claim, from, cap->kind), from, claim->weight);
+}
+
+/* Returns whether a pool of another worker that waits for the cap gets a place of `from`. */
+static bool is_for_other_worker(struct cap *cap, const struct pool *from)
+{
+	enum tally_service service = TALLY_CHANGED;
+
+	while (service == TALLY_CHANGED && is_entitled_elsewhere(cap, from))
+		service = tally_serve(cap->share);
+	return service == TALLY_SERVED;
+}
+
+/* Close free servers for pools of other workers, as many as these are entitled to. */
+static void serve_other_workers(struct cap *cap)
+{
+	struct server_link *server;
+
+	while (cap_claim_of_others(cap) &&
+		(server = free_server_of_others(cap, NULL)) != NULL) {
+		enum tally_service service = TALLY_FREE;
+
+		if (is_unused(server) || is_entitled_elsewhere(cap, server->link.pool))
+			service = tally_serve(cap->share);
+		if (service == TALLY_FREE)
+			return;
+		if (service == TALLY_SERVED)
+			server_close_for(server, REASON_EVICTED);
+	}
+}
+
+/* --- a server that is returned ------------------------------------------------------------ */
+
 bool caps_take_back(struct server_link *server)
 {
 	struct pool *from = server->link.pool;
@@ -329,7 +394,8 @@ bool caps_take_back(struct server_link *server)
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		/* A place that is free already goes to the first pool. */
 		if ((from->caps & (1u << kind)) && cap_is_full(from, kind) &&
-			is_for_others(cap_of(from, kind), from)) {
+			(is_for_others(cap_of(from, kind), from) ||
+				is_for_other_worker(cap_of(from, kind), from))) {
 			/* It joins the queue again, behind all that wait now. */
 			cap_leave(from);
 			from->turn_over_at = now_of(from) + 1;
@@ -345,23 +411,30 @@ bool caps_take_back(struct server_link *server)
 static void on_unused(struct deadline *deadline)
 {
 	struct cap *cap = (struct cap *)((char *)deadline - offsetof(struct cap, unused));
-	const struct pool *pool = cap_first_waiting(cap);
+	struct registry *registry = cap_registry(cap);
 
-	if (pool)
-		cap_is_due(pool->registry, cap);
+	if (registry)
+		cap_is_due(registry, cap);
 }
 
 /* Try again when the free server that is longest unused may be closed for the first pool. */
 static void wait_until_unused(struct registry *registry, struct cap *cap)
 {
 	const struct pool *pool = cap_first_waiting(cap);
-	const struct server_link *server = pool ? free_server_of_others(pool, cap->kind) : NULL;
+	const struct server_link *server = NULL;
 
+	if (pool || cap_claim_of_others(cap))
+		server = free_server_of_others(cap, pool);
 	if (!server || is_unused(server))
 		return;
 	cap->unused.expire = on_unused;
 	wheel_set_exact(
 		&registry->loop->wheel, &cap->unused, server->free_since + UNUSED_ENOUGH);
+}
+
+static bool may_be_served(const struct pool *pool, enum cap_kind kind)
+{
+	return cap_is_open(pool, kind) || (cap_is_full(pool, kind) && victim_of(pool, kind));
 }
 
 struct pool *caps_next_pool(struct registry *registry)
@@ -377,12 +450,13 @@ struct pool *caps_next_pool(struct registry *registry)
 
 		if (cap->promised_to && !is_in_need(cap->promised_to))
 			cap_give_up(cap->promised_to);
-		if (pool && (!cap_is_full(pool, cap->kind) || victim_of(pool, cap->kind))) {
+		if (pool && may_be_served(pool, cap->kind)) {
 			cap_leave(pool);
 			registry->cap_called = pool;
 			return pool;
 		}
 		cap_is_done(registry, cap);
+		serve_other_workers(cap);
 		wait_until_unused(registry, cap);
 	}
 	return NULL;

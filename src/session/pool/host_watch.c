@@ -7,6 +7,7 @@
 #include "model/host/host_items.h"
 #include "model/statistics/reason_facts.h"
 #include "session/link/close.h"
+#include "session/pool/caps.h"
 #include "session/server/host_fit.h"
 #include "session/server/host_probe.h"
 #include "session/server/host_role.h"
@@ -118,13 +119,13 @@ static struct pool *pool_for(struct registry *registry, const struct host *host)
 	return NULL;
 }
 
-/* Has each cap of the pool so many places left? Clients go before watches. */
-static bool have_places(const struct pool *pool, unsigned more)
+/* Has each cap of the pool a place left? Clients go before watches. */
+static bool have_places(const struct pool *pool)
 {
 	for (enum cap_kind kind = 0; kind < CAPS; kind++) {
 		const unsigned limit = cap_limit(pool, kind);
 
-		if (limit > 0 && cap_of(pool, kind)->servers + more > limit)
+		if (limit > 0 && cap_servers(cap_of(pool, kind)) + 1 > limit)
 			return false;
 	}
 	return true;
@@ -135,10 +136,10 @@ static void launch(struct registry *registry, struct host *host)
 	struct pool *pool = pool_for(registry, host);
 
 	if (!pool || !descriptors_allow_server(registry->process, false) ||
-		!have_places(pool, 2))
+		!caps_allow_watch(pool))
 		return;
 	host->asked_at = now_of(registry);
-	server_login_begin_watch(pool, host, registry->login_owner);
+	caps_end_launch(pool, server_login_begin_watch(pool, host, registry->login_owner));
 }
 
 void host_watch_begin(struct server_link *server)
@@ -229,7 +230,7 @@ static bool is_wanted(const struct host *host)
 {
 	const struct pool *pool = host->watch->link.pool;
 
-	return host->watched && may_watch(pool) && have_places(pool, 1) &&
+	return host->watched && may_watch(pool) && have_places(pool) &&
 		!host->watch->close_needed;
 }
 

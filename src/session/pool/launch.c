@@ -149,7 +149,7 @@ bool launch_server(struct pool *pool, bool top_up)
 	const unsigned servers = pool_servers(pool);
 	const int size = pool_size(pool);
 	const struct server_link *target = cancel_queue_next_target(pool);
-	const struct client_link *waiter = NULL; /* gets a server of the reserve */
+	struct reserve_waiter waiter = {0}; /* gets a server of the reserve */
 
 	if (peer_of_pool(pool) > 0)
 		return launch_to_peer(pool);
@@ -164,7 +164,7 @@ bool launch_server(struct pool *pool, bool top_up)
 		return false;
 	/* A pool without a welcome may launch one more, or it might never get a welcome. */
 	if (size > 0 && servers >= (unsigned)size && pool->welcome) {
-		waiter = top_up ? NULL : reserve_first_waiter(pool);
+		waiter = top_up ? waiter : reserve_first_waiter(pool);
 		if (!reserve_may_be_used(pool, waiter)) {
 			log_write(LEVEL_DEBUG, "launch_new_connection: pool full (%u >= %d)",
 				servers, size);
@@ -172,12 +172,14 @@ bool launch_server(struct pool *pool, bool top_up)
 		}
 	}
 	if (!caps_allow_server(
-		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)) ||
-		!descriptors_allow(pool->registry, !top_up))
+		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)))
 		return false;
-	if (waiter)
+	if (!descriptors_allow(pool->registry, !top_up))
+		return caps_end_launch(pool, false);
+	if (waiter.since > 0)
 		reserve_log_use(waiter);
-	return server_login_begin(pool, NULL, pool->registry->login_owner);
+	return caps_end_launch(
+		pool, server_login_begin(pool, NULL, pool->registry->login_owner));
 }
 
 enum launch_result launch_replacement(struct pool *pool)
@@ -189,7 +191,8 @@ enum launch_result launch_replacement(struct pool *pool)
 		return LAUNCH_NOT_NOW;
 	if (!caps_allow_server(pool, CAPS_FOR_MINIMUM, loop_now(pool->registry->loop)))
 		return LAUNCH_NO_ROOM;
-	return server_login_begin_replacement(pool, pool->registry->login_owner)
+	return caps_end_launch(
+		       pool, server_login_begin_replacement(pool, pool->registry->login_owner))
 		? LAUNCH_BEGUN
 		: LAUNCH_NOT_NOW;
 }
@@ -208,10 +211,11 @@ bool launch_listening_server(struct pool *pool)
 		listening_server_refused(pool, &why);
 		return false;
 	}
-	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, waits < since ? waits : since) ||
-		!descriptors_allow(pool->registry, true))
+	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, waits < since ? waits : since))
 		return false;
-	return server_login_begin_listening(pool, pool->registry->login_owner);
+	return caps_end_launch(pool,
+		descriptors_allow(pool->registry, true) &&
+			server_login_begin_listening(pool, pool->registry->login_owner));
 }
 
 /* --- replication -------------------------------------------------------------------------- */
@@ -246,14 +250,16 @@ bool launch_for_replication(struct client_link *client)
 	if (!login_concurrency_allows(pool) || (launch_must_pause(pool) && !pool->refused))
 		return false;
 	if (!make_room(pool)) {
-		reserve = reserve_may_be_used(pool, client);
+		reserve = reserve_may_be_used(pool, reserve_waiter_of(client));
 		if (!reserve)
 			return false;
 	}
-	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, client->wait_start) ||
-		!descriptors_allow(pool->registry, true))
+	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, client->wait_start))
 		return false;
+	if (!descriptors_allow(pool->registry, true))
+		return caps_end_launch(pool, false);
 	if (reserve)
-		reserve_log_use(client);
-	return server_login_begin_replication(client, pool->registry->login_owner);
+		reserve_log_use(reserve_waiter_of(client));
+	return caps_end_launch(
+		pool, server_login_begin_replication(client, pool->registry->login_owner));
 }

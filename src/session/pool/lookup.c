@@ -25,24 +25,29 @@ static unsigned hash_key(const struct pool *pool, const void *key, size_t length
 	return (unsigned)keyed_hash_of(&pool->registry->name_hash, key, length);
 }
 
-static struct lookup *find(const struct pool *pool, const struct lookup_kind *kind,
-	const void *subject, const char *user)
+static struct lookup *find_key(const struct pool *pool, const void *key, size_t length)
 {
-	struct key key = {.kind = kind, .subject = subject};
-	const size_t length = key_length(user);
 	struct lookup *found = NULL;
 
-	memcpy(key.user, user, strlen(user));
-	HASH_FIND_BYHASHVALUE(by_key, pool->lookups_by_key, &key, length,
-		hash_key(pool, &key, length), found);
+	HASH_FIND_BYHASHVALUE(
+		by_key, pool->lookups_by_key, key, length, hash_key(pool, key, length), found);
 	return found;
 }
 
-/* When out of memory, other logins do not find the look-up, and make their own. */
+/* The question has no text. */
+static struct lookup *find(const struct pool *pool, const struct lookup_question *question)
+{
+	struct key key = {.kind = question->kind, .subject = question->subject};
+
+	memcpy(key.user, question->user, strlen(question->user));
+	return find_key(pool, &key, key_length(question->user));
+}
+
+/* When out of memory, other askers do not find the look-up, and make their own. */
 static void add_to_table(struct lookup *lookup)
 {
 	struct pool *pool = lookup->pool;
-	const size_t length = key_length(lookup->user);
+	const size_t length = lookup->key_length;
 
 	HASH_ADD_KEYPTR_BYHASHVALUE(by_key, pool->lookups_by_key, &lookup->kind, length,
 		hash_key(pool, &lookup->kind, length), lookup);
@@ -68,40 +73,68 @@ static void leave_queue(struct lookup *lookup)
 	lookup->queued = false;
 }
 
-static struct lookup *create(struct pool *pool, const struct lookup_kind *kind,
-	const void *subject, const char *user)
+static struct lookup *create(struct pool *pool, const struct lookup_question *question)
 {
-	const size_t length = strlen(user);
-	struct lookup *lookup = calloc(1, sizeof(*lookup) + length + 1);
+	const size_t length = strlen(question->user);
+	const size_t behind = question->text ? 1 + strlen(question->text) : 0;
+	struct lookup *lookup = calloc(1, sizeof(*lookup) + length + behind + 1);
 
 	if (!lookup)
 		return NULL;
-	TAILQ_INIT(&lookup->logins);
+	TAILQ_INIT(&lookup->askers);
 	lookup->pool = pool;
-	lookup->kind = kind;
-	lookup->subject = kind->ref ? kind->ref(subject) : subject;
+	lookup->kind = question->kind;
+	lookup->subject = question->subject;
+	lookup->key_length = key_length(question->user) + behind;
 	lookup->since = loop_now(pool->registry->loop);
-	memcpy(lookup->user, user, length + 1);
+	memcpy(lookup->user, question->user, length + 1);
+	if (behind > 0)
+		lookup->text = memcpy(lookup->user + length + 1, question->text, behind);
+	return lookup;
+}
+
+static void enqueue(struct lookup *lookup)
+{
+	struct pool *pool = lookup->pool;
+
+	if (lookup->kind->ref)
+		lookup->subject = lookup->kind->ref(lookup->subject);
 	lookup->queued = true;
 	TAILQ_INSERT_TAIL(&pool->lookups, lookup, in_queue);
 	pool->lookups_waiting++;
 	add_to_table(lookup);
-	return lookup;
 }
 
-bool lookup_join(struct client_link *client, struct pool *pool, const struct lookup_kind *kind,
-	const void *subject, const char *user)
+/* Returns a queued look-up with this question, or a new one; NULL when out of memory. */
+static struct lookup *find_or_create(struct pool *pool, const struct lookup_question *question)
 {
-	struct login *login = client->login;
-	struct lookup *lookup = find(pool, kind, subject, user);
+	struct lookup *found = question->text ? NULL : find(pool, question), *created;
+
+	if (found)
+		return found;
+	created = create(pool, question);
+	if (!created)
+		return NULL;
+	/* A text may be long: its key is made with the look-up. */
+	if (question->text)
+		found = find_key(pool, &created->kind, created->key_length);
+	if (!found) {
+		enqueue(created);
+		return created;
+	}
+	free(created);
+	return found;
+}
+
+bool lookup_join(struct asker *asker, struct pool *pool, const struct lookup_question *question)
+{
+	struct lookup *lookup = find_or_create(pool, question);
 
 	if (!lookup)
-		lookup = create(pool, kind, subject, user);
-	if (!lookup)
 		return false;
-	TAILQ_INSERT_TAIL(&lookup->logins, login, in_lookup);
-	login->lookup = lookup;
-	login->queued_at = loop_now(pool->registry->loop);
+	TAILQ_INSERT_TAIL(&lookup->askers, asker, in_lookup);
+	asker->lookup = lookup;
+	asker->queued_at = loop_now(pool->registry->loop);
 	pool->looking_up++;
 	return true;
 }
@@ -117,7 +150,7 @@ void lookup_start(struct lookup *lookup, struct server_link *server)
 {
 	struct pool *pool = lookup->pool;
 	const usec_t now = loop_now(pool->registry->loop);
-	struct login *login;
+	struct asker *asker;
 
 	CHECK(lookup->queued);
 	leave_queue(lookup);
@@ -125,9 +158,9 @@ void lookup_start(struct lookup *lookup, struct server_link *server)
 	lookup->server = server;
 	lookup->started = now;
 	server->lookup = lookup;
-	TAILQ_FOREACH (login, &lookup->logins, in_lookup) {
-		login->queued += now - login->queued_at;
-		login->queued_at = 0;
+	TAILQ_FOREACH (asker, &lookup->askers, in_lookup) {
+		asker->queued += now - asker->queued_at;
+		asker->queued_at = 0;
 	}
 }
 
@@ -141,15 +174,15 @@ static void detach_server(struct lookup *lookup)
 void lookup_requeue(struct lookup *lookup)
 {
 	struct pool *pool = lookup->pool;
-	struct login *login;
+	struct asker *asker;
 
 	detach_server(lookup);
 	lookup->answered = false;
 	lookup->queued = true;
 	TAILQ_INSERT_HEAD(&pool->lookups, lookup, in_queue);
 	pool->lookups_waiting++;
-	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
-		login->queued_at = loop_now(pool->registry->loop);
+	TAILQ_FOREACH (asker, &lookup->askers, in_lookup)
+		asker->queued_at = loop_now(pool->registry->loop);
 }
 
 void lookup_end(struct lookup *lookup)
@@ -169,34 +202,34 @@ static void free_lookup(struct lookup *lookup)
 	free(lookup);
 }
 
-static void detach_login(struct lookup *lookup, struct login *login)
+static void detach_asker(struct lookup *lookup, struct asker *asker)
 {
-	TAILQ_REMOVE(&lookup->logins, login, in_lookup);
-	login->lookup = NULL;
+	TAILQ_REMOVE(&lookup->askers, asker, in_lookup);
+	asker->lookup = NULL;
 	lookup->pool->looking_up--;
 }
 
-struct login *lookup_take_login(struct lookup *lookup)
+struct asker *lookup_take_asker(struct lookup *lookup)
 {
-	struct login *login = TAILQ_FIRST(&lookup->logins);
+	struct asker *asker = TAILQ_FIRST(&lookup->askers);
 
-	if (login)
-		detach_login(lookup, login);
+	if (asker)
+		detach_asker(lookup, asker);
 	else
 		free_lookup(lookup);
-	return login;
+	return asker;
 }
 
-struct server_link *lookup_remove_login(struct login *login)
+struct server_link *lookup_remove_asker(struct asker *asker)
 {
-	struct lookup *lookup = login->lookup;
+	struct lookup *lookup = asker->lookup;
 	struct server_link *server = NULL;
 
 	if (!lookup)
 		return NULL;
-	detach_login(lookup, login);
-	/* A look-up that has ended is freed by lookup_take_login(). */
-	if (!TAILQ_EMPTY(&lookup->logins) || (!lookup->queued && !lookup->server))
+	detach_asker(lookup, asker);
+	/* A look-up that has ended is freed by lookup_take_asker(). */
+	if (!TAILQ_EMPTY(&lookup->askers) || (!lookup->queued && !lookup->server))
 		return NULL;
 	server = lookup->server;
 	lookup_end(lookup);

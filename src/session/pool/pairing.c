@@ -127,17 +127,15 @@ static bool is_hopeless(const struct pool *pool)
 		!login_concurrency_is_undecided(pool);
 }
 
-bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool)
+bool pairing_is_hopeless(struct pool *pool, bool replica, struct failure *why)
 {
 	char cached[100];
-	struct failure why;
 
-	if (pool_is_paused(pool) || !is_hopeless(pool) || (client->replica && pool->refused))
+	if (pool_is_paused(pool) || !is_hopeless(pool) || (replica && pool->refused))
 		return false;
 	text_copy(cached, sizeof(cached), pool->last_failure.text);
-	why = failure_of(REASON_SERVER_LOGIN_FAILING, cached);
+	*why = failure_of(REASON_SERVER_LOGIN_FAILING, cached);
 	launch_server(pool, false);
-	client_close(client, &why);
 	return true;
 }
 
@@ -145,9 +143,12 @@ bool pairing_refuse_hopeless(struct client_link *client, struct pool *pool)
 static __attribute__((noinline)) enum pairing_result wait_or_refuse(struct client_link *client)
 {
 	struct pool *pool = client->link.pool;
+	struct failure why;
 
-	if (!pool_is_paused(pool) && pairing_refuse_hopeless(client, pool))
+	if (pairing_is_hopeless(pool, client->replica, &why)) {
+		client_close(client, &why);
 		return PAIRING_CLOSED;
+	}
 	if (pool->registry->process->shutdown == SHUTDOWN_WAIT_FOR_SERVERS) {
 		client_close_for(client, REASON_SERVER_SHUTTING_DOWN);
 		return PAIRING_CLOSED;

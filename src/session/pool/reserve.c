@@ -4,17 +4,21 @@
 #include "session/pool/login_concurrency.h"
 #include "session/pool/lookup.h"
 
-const struct client_link *reserve_first_waiter(const struct pool *pool)
+struct reserve_waiter reserve_first_waiter(const struct pool *pool)
 {
 	const struct lookup *lookup = lookup_next(pool);
 	struct link *link = TAILQ_FIRST(&pool->waiting);
 	unsigned provided = login_concurrency_for_clients(pool);
+	const struct asker *asker;
 
-	if (provided == 0 && lookup && (!link || lookup->since <= client_of(link)->wait_start))
-		return TAILQ_FIRST(&lookup->logins)->client;
+	if (provided == 0 && lookup &&
+		(!link || lookup->since <= client_of(link)->wait_start)) {
+		asker = TAILQ_FIRST(&lookup->askers);
+		return (struct reserve_waiter){asker->since, asker->link};
+	}
 	for (; link && provided > 0; provided--)
 		link = TAILQ_NEXT(link, place);
-	return link ? client_of(link) : NULL;
+	return link ? reserve_waiter_of(client_of(link)) : (struct reserve_waiter){0};
 }
 
 static void on_due(struct deadline *deadline)
@@ -33,23 +37,26 @@ static void look_again(struct pool *pool, usec_t due)
 	wheel_set_exact(&pool->registry->loop->wheel, deadline, due);
 }
 
-bool reserve_may_be_used(struct pool *pool, const struct client_link *waiter)
+bool reserve_may_be_used(struct pool *pool, struct reserve_waiter waiter)
 {
 	const usec_t timeout = pool->registry->process->settings->reserve_pool_timeout;
 	const int reserve = pool_reserve_size(pool);
 	usec_t due;
 
-	if (timeout == 0 || reserve <= 0 || !waiter ||
+	if (timeout == 0 || reserve <= 0 || waiter.since == 0 ||
 		pool_servers(pool) >= (unsigned)(pool_size(pool) + reserve))
 		return false;
-	due = waiter->link.request_time + timeout;
+	due = waiter.since + timeout;
 	if (loop_now(pool->registry->loop) >= due)
 		return true;
 	look_again(pool, due);
 	return false;
 }
 
-void reserve_log_use(const struct client_link *waiter)
+void reserve_log_use(struct reserve_waiter waiter)
 {
-	link_log(&waiter->link, LEVEL_WARNING, "taking connection from reserve_pool");
+	if (waiter.link)
+		link_log(waiter.link, LEVEL_WARNING, "taking connection from reserve_pool");
+	else
+		log_write(LEVEL_WARNING, "taking connection from reserve_pool");
 }

@@ -223,10 +223,21 @@ static bool is_drained(const struct registry *registry)
 	return registry->relay_events == registry->drain_events;
 }
 
+/* Queries are counted from 1 each time that the log is turned on. */
+static void begin_count(struct registry *registry)
+{
+	struct slow_shared *shared = &registry->process->slow;
+
+	if (registry->number > 0)
+		return;
+	shared->last = 0;
+	shared->sampling = (struct sampling){0};
+}
+
 static bool begin(struct registry *registry)
 {
 	struct watching *watching = calloc(1, sizeof(*watching));
-	struct slow_log *log = slow_log_new();
+	struct slow_log *log = slow_log_new(&registry->process->slow);
 	const bool drained = is_drained(registry);
 
 	if (!watching || !log) {
@@ -245,6 +256,7 @@ static bool begin(struct registry *registry)
 	registry->relay_events = drained ? &watching->drain : &watching->relay;
 	registry->query_watch = &watching->watch;
 	registry->slow_log = log;
+	begin_count(registry);
 	renew_rules(registry);
 	watching_note_running(registry);
 	return true;

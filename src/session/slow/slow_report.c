@@ -211,7 +211,7 @@ void slow_report_left_out(const struct registry *registry)
 
 	if (!registry->slow_log)
 		return;
-	left_out = sampling_left_out(&registry->slow_log->sampling, loop_now(registry->loop));
+	left_out = slow_log_left_out(registry->slow_log, loop_now(registry->loop));
 	if (left_out > 0)
 		log_write(LEVEL_LOG,
 			"slow query: %u more in the last second, not logged because of log_slow_rate = %d",
@@ -247,7 +247,7 @@ void slow_report(const struct client_link *client, const struct watched_query *q
 	show_text(slow, query, (size_t)settings->log_statement_length);
 	client->link.pool->slow[slow->cause]++;
 	slow_report_left_out(registry);
-	if (sampling_take(&registry->slow_log->sampling, (unsigned)settings->log_slow_rate,
+	if (slow_log_samples(registry->slow_log, (unsigned)settings->log_slow_rate,
 		    loop_now(registry->loop)))
 		write_line(client, slow);
 }

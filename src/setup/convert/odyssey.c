@@ -101,8 +101,7 @@ static const struct fact rows[] = {
 	{ROOT, "storage", FACT_PART, NOWHERE, NULL},
 	{ROOT, "unix_socket_dir", FACT_TEXT, SETTING("unix_socket_dir"), NULL},
 	{ROOT, "unix_socket_mode", FACT_TEXT, SETTING("unix_socket_mode"), NULL},
-	{ROOT, "workers", FACT_NONE, NOWHERE,
-		"one process is one event loop; several share a port with so_reuseport = 1"},
+	{ROOT, "workers", FACT_NUMBER, SETTING("workers"), NULL},
 
 	{LISTEN, "backlog", FACT_NUMBER, SETTING("listen_backlog"), NULL},
 	{LISTEN, "client_login_timeout", FACT_MILLISECONDS, SETTING("client_login_timeout"),

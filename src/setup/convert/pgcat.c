@@ -67,8 +67,7 @@ static const struct fact rows[] = {
 	{GENERAL, "validate_config", FACT_ALWAYS, NOWHERE,
 		"a start and a RELOAD check the whole configuration"},
 	{GENERAL, "verify_server_certificate", FACT_PART, NOWHERE, NULL},
-	{GENERAL, "worker_threads", FACT_NONE, NOWHERE,
-		"one process is one event loop; several share a port with so_reuseport = 1"},
+	{GENERAL, "worker_threads", FACT_NUMBER, SETTING("workers"), NULL},
 
 	{POOL, "auth_query", FACT_PART, NOWHERE, NULL},
 	{POOL, "auth_query_password", FACT_PART, NOWHERE, NULL},

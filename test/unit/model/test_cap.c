@@ -29,7 +29,7 @@ static void take(struct pool *of, int servers)
 
 static struct pool *process_queue(void)
 {
-	return cap_first_waiting(&fake_registry.process->limits.servers);
+	return cap_first_waiting(&fake_registry.server_cap);
 }
 
 /* Waits below max_server_connections since this time. */

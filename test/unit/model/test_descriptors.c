@@ -20,7 +20,7 @@ static int start(void **state)
 static int stop(void **state)
 {
 	process->limits.clients = process->limits.admitted = process->limits.consoles = 0;
-	process->limits.servers.servers = 0;
+	fake_registry.server_cap.servers = 0;
 	return fake_end(state);
 }
 
@@ -54,7 +54,7 @@ static unsigned launch(bool for_cancel)
 	unsigned count = 0;
 
 	while (descriptors_allow_server(process, for_cancel)) {
-		process->limits.servers.servers++;
+		fake_registry.server_cap.servers++;
 		count++;
 	}
 	return count;
@@ -63,7 +63,7 @@ static unsigned launch(bool for_cancel)
 static void test_without_a_known_limit_everything_is_allowed(void **state)
 {
 	(void)state;
-	process->limits.clients = process->limits.admitted = process->limits.servers.servers =
+	process->limits.clients = process->limits.admitted = fake_registry.server_cap.servers =
 		1000000;
 	assert_true(descriptors_allow_login(process));
 	assert_true(descriptors_allow_client(process, false));

@@ -992,14 +992,24 @@ static void test_process_that_is_busy(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
-		fake_registry.advisor->busy = loop_busy() - 95 * USEC_PER_SEC / 100;
+		fake_registry.advisor->busy[0] = loop_busy() - 95 * USEC_PER_SEC / 100;
 		pass(1);
 	}
 	assert_advice("process_busy");
-	assert_setting(find("process_busy"), "so_reuseport");
+	assert_setting(find("process_busy"), "workers");
+	assert_int_equal(advisor_busy(&fake_registry, 0) / 10, 9);
 	assert_says(find("process_busy"), "pgusher itself uses 9");
+	assert_says(
+		find("process_busy"), "Raise workers from 1 to 2, for example, or run several");
+	/* Most queries are of one database. */
+	pool->stats.current.queries += 1000;
+	fake_registry.advisor->busy[0] = loop_busy() - 95 * USEC_PER_SEC / 100;
+	pass(1);
+	assert_says(find("process_busy"),
+		"divide the clients of database db, with 100 % of the queries, among");
+	assert_null(strstr(text_of(find("process_busy"), false), "database db"));
 	for (unsigned i = 0; i < 20; i++) {
-		fake_registry.advisor->busy = loop_busy() - 80 * USEC_PER_SEC / 100;
+		fake_registry.advisor->busy[0] = loop_busy() - 80 * USEC_PER_SEC / 100;
 		pass(1);
 	}
 	assert_nothing();

@@ -351,7 +351,7 @@ static void test_pools_without_connections_to_servers_need_no_minimum(void **sta
 	/* The console and peers inherit it, too. */
 	fake_set("min_pool_size", "1");
 	fake_set("max_server_connections", "4");
-	assert_int_equal(fake_registry.process->limits.servers.minima, 4);
+	assert_int_equal(fake_registry.server_cap.minima, 4);
 	for (int i = 0; i < 3; i++) {
 		fake_server(others);
 		client_with_query(others);

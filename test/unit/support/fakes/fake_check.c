@@ -9,8 +9,8 @@
 #include "support/fakes/fake_pool.h"
 
 /* Sums over all links, compared with the counters. */
-struct tally {
-	unsigned sockets, keys, logins;
+struct sums {
+	unsigned sockets, keys;
 	unsigned groups[CLIENT_STATES]; /* clients that are in a group */
 };
 
@@ -29,14 +29,17 @@ static void check_pause(const struct link *link, bool expected)
 /* Does the client wait for a lookup that lists it? */
 static bool is_looking_up(const struct client_link *client)
 {
-	const struct login *login = client->login, *other;
+	const struct login *login = client->login;
+	const struct asker *other;
 
 	/* After the welcome the login's place in the union is used for other data. */
-	if (client->link.state > CLIENT_WELCOMING || !login || !login->lookup)
+	if (client->link.state > CLIENT_WELCOMING || !login)
 		return false;
 	assert_ptr_equal(login->client, client);
-	TAILQ_FOREACH (other, &login->lookup->logins, in_lookup) {
-		if (other == login)
+	if (!login->asker.lookup)
+		return login->remote != NULL;
+	TAILQ_FOREACH (other, &login->asker.lookup->askers, in_lookup) {
+		if (other == &login->asker)
 			return true;
 	}
 	return false;
@@ -94,7 +97,7 @@ static void check_listening_client(const struct client_link *client)
 	assert_true(waits);
 }
 
-static void check_client(const struct client_link *client, struct tally *tally)
+static void check_client(const struct client_link *client, struct sums *tally)
 {
 	const enum client_state state = client_state(client);
 
@@ -132,7 +135,7 @@ static void check_client(const struct client_link *client, struct tally *tally)
 }
 
 static void check_clients(const struct pool *pool, const struct link_list *list,
-	unsigned allowed, unsigned counts[CLIENT_STATES], struct tally *tally)
+	unsigned allowed, unsigned counts[CLIENT_STATES], struct sums *tally)
 {
 	struct link *link;
 
@@ -144,7 +147,7 @@ static void check_clients(const struct pool *pool, const struct link_list *list,
 	}
 }
 
-static void check_groups(const struct pool *pool, const struct tally *tally)
+static void check_groups(const struct pool *pool, const struct sums *tally)
 {
 	unsigned counts[CLIENT_STATES] = {0};
 
@@ -256,7 +259,7 @@ static void check_server(const struct server_link *server)
 		assert_ptr_equal(server->lookup->server, server);
 		assert_ptr_equal(server->lookup->pool, server->link.pool);
 		assert_false(server->lookup->queued);
-		assert_false(TAILQ_EMPTY(&server->lookup->logins));
+		assert_false(TAILQ_EMPTY(&server->lookup->askers));
 	}
 	if (state == SERVER_RESETTING || state == SERVER_CHECKING || state == SERVER_LOOKING_UP)
 		assert_int_equal(server->requests.count, 1);
@@ -347,12 +350,12 @@ static void check_waiters(const struct pool *pool)
 
 /* --- lookups ------------------------------------------------------------------------------ */
 
-static unsigned count_logins(const struct lookup *lookup)
+static unsigned count_askers(const struct lookup *lookup)
 {
-	const struct login *login;
+	const struct asker *asker;
 	unsigned count = 0;
 
-	TAILQ_FOREACH (login, &lookup->logins, in_lookup)
+	TAILQ_FOREACH (asker, &lookup->askers, in_lookup)
 		count++;
 	assert_true(count > 0);
 	return count;
@@ -360,7 +363,7 @@ static unsigned count_logins(const struct lookup *lookup)
 
 static void check_lookups(const struct pool *pool)
 {
-	unsigned waiting = 0, running = 0, logins = 0;
+	unsigned waiting = 0, running = 0, askers = 0;
 	const struct lookup *lookup;
 	const struct link *link;
 
@@ -368,16 +371,16 @@ static void check_lookups(const struct pool *pool)
 		assert_true(lookup->queued);
 		assert_null(lookup->server);
 		waiting++;
-		logins += count_logins(lookup);
+		askers += count_askers(lookup);
 	}
 	TAILQ_FOREACH (link, &pool->servers[SERVERS_ACTIVE], place) {
 		lookup = ((const struct server_link *)link)->lookup;
 		running += lookup != NULL;
-		logins += lookup ? count_logins(lookup) : 0;
+		askers += lookup ? count_askers(lookup) : 0;
 	}
 	assert_int_equal(pool->lookups_waiting, waiting);
 	assert_int_equal(pool->lookups_running, running);
-	assert_int_equal(pool->looking_up, logins);
+	assert_int_equal(pool->looking_up, askers);
 	assert_true(HASH_CNT(by_key, pool->lookups_by_key) <= waiting);
 }
 
@@ -409,7 +412,8 @@ static bool is_unused_below(const struct server_link *server, enum cap_kind kind
 	return (server->in_caps & (1u << kind)) && !cap_keeps_all(server->link.pool, kind) &&
 		(server->link.state == SERVER_IDLE ||
 			pool_wanted_servers(server->link.pool) == 0) &&
-		loop_now(&fake_loop) - server->free_since > USEC_PER_SEC / 100;
+		loop_now(server->link.pool->registry->loop) - server->free_since >
+		USEC_PER_SEC / 100;
 }
 
 static bool is_full(const struct pool *pool)
@@ -417,6 +421,35 @@ static bool is_full(const struct pool *pool)
 	const int size = pool_size(pool);
 
 	return size > 0 && pool_servers(pool) >= (unsigned)size;
+}
+
+/* A worker may be about to learn that a place below a cap is free, or wanted. */
+static bool are_caps_due(void)
+{
+	const struct registry *each;
+
+	EACH_REGISTRY (each, &fake_process) {
+		if (!TAILQ_EMPTY(&each->caps_due) || mailbox_has_new(&each->loop->mailbox))
+			return true;
+	}
+	return false;
+}
+
+/* Do both count the same servers? */
+static bool are_one(const struct cap *a, const struct cap *b)
+{
+	return a == b || (a->share && b->share && a->share->tally == b->share->tally);
+}
+
+static bool has_any_work(void)
+{
+	const struct registry *each;
+
+	EACH_REGISTRY (each, &fake_process) {
+		if (!TAILQ_EMPTY(&each->work))
+			return true;
+	}
+	return false;
 }
 
 /* No place is free, and no server is unused, while a pool waits for the cap. */
@@ -428,16 +461,16 @@ static void check_queue(const struct pool *waiting)
 
 	assert_true(waiting->caps & (1u << kind));
 	assert_ptr_equal(waiting->wait.cap, cap_of(waiting, kind));
-	if (!TAILQ_EMPTY(&fake_registry.work) || !TAILQ_EMPTY(&fake_registry.caps_due) ||
+	if (has_any_work() || are_caps_due() ||
 		pool_wanted_servers(waiting) + pool_welcoming_clients(waiting) == 0 ||
 		pool_is_paused(waiting) || launch_must_pause(waiting) || is_full(waiting))
 		return;
 	assert_true(cap_is_full(waiting, kind));
 	/* Beyond the limit, by connections for cancel requests, one server less is no help. */
-	if (waiting->wait.cap->servers > cap_limit(waiting, kind))
+	if (cap_servers(waiting->wait.cap) > cap_limit(waiting, kind))
 		return;
 	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
-		if (pool == waiting || cap_of(pool, kind) != waiting->wait.cap)
+		if (pool == waiting || !are_one(cap_of(pool, kind), waiting->wait.cap))
 			continue;
 		TAILQ_FOREACH (link, &pool->servers[SERVERS_IDLE], place)
 			assert_false(is_unused_below((const struct server_link *)link, kind));
@@ -452,7 +485,7 @@ static void check_queue(const struct pool *waiting)
  */
 static void check_turn(const struct pool *pool)
 {
-	if (pool->caps == 0 || pool->has_work || !TAILQ_EMPTY(&fake_registry.caps_due) ||
+	if (pool->caps == 0 || pool->has_work || are_caps_due() ||
 		pool->client_count[CLIENT_WAITING] == 0 || pool_is_paused(pool) ||
 		pool->failing || pool->left_behind ||
 		pool->server_count[SERVERS_LOGIN] + pool->server_count[SERVERS_TESTED] +
@@ -481,7 +514,7 @@ static void check_promise(const struct pool *pool)
 	assert_ptr_not_equal(pool->wait.cap, cap);
 	assert_int_equal(pool->places, 0);
 	assert_true(cap->promise.due > 0);
-	assert_true(cap->promise.due <= loop_now(&fake_loop) + LONGEST_PROMISE);
+	assert_true(cap->promise.due <= loop_now(pool->registry->loop) + LONGEST_PROMISE);
 	/* If no pool waits for the place, the promise may end later. */
 	assert_true(is_in_need || cap->is_due || RB_EMPTY(&cap->waiting));
 }
@@ -513,10 +546,10 @@ static void check_caps(const struct pool *pool)
 
 #define BIT(state) (1u << CLIENT_##state)
 
-static void check_pool(const struct pool *pool, struct tally *all)
+static void check_pool(const struct pool *pool, struct sums *all)
 {
 	unsigned counts[CLIENT_STATES] = {0};
-	struct tally tally = {0};
+	struct sums tally = {0};
 	const struct pool *other;
 	bool has_work = false;
 
@@ -537,7 +570,7 @@ static void check_pool(const struct pool *pool, struct tally *all)
 	check_waiters(pool);
 	check_caps(pool);
 	check_lookups(pool);
-	TAILQ_FOREACH (other, &fake_registry.work, in_work)
+	TAILQ_FOREACH (other, &pool->registry->work, in_work)
 		has_work = has_work || other == pool;
 	assert_int_equal(pool->has_work, has_work);
 	all->sockets += tally.sockets;
@@ -557,31 +590,58 @@ static unsigned servers_of(const struct database *database, const struct user *u
 	return count;
 }
 
+static void check_logins(const struct registry *registry, struct sums *all)
+{
+	struct link *link;
+	unsigned logins = 0;
+
+	TAILQ_FOREACH (link, &registry->logins, place) {
+		assert_true(link->state <= CLIENT_LOOKING_UP);
+		check_client(client_of(link), all);
+		logins++;
+	}
+	assert_int_equal(registry->login_count, logins);
+}
+
+static void check_users(const struct registry *registry)
+{
+	const struct user *user, *next;
+
+	HASH_ITER (by_name, registry->users, user, next)
+		assert_int_equal(user->cap.servers, servers_of(NULL, user));
+}
+
+/* Clients that are in the mail have a socket too. */
+static unsigned count_mail(void)
+{
+	struct endpoint *endpoint = NULL;
+	unsigned count = 0;
+
+	while ((endpoint = fake_next_endpoint(endpoint)) != NULL)
+		count += fake_is_in_mail(endpoint);
+	return count;
+}
+
 void fake_check(void)
 {
 	const struct database *database, *next_database;
-	const struct user *user, *next_user;
-	struct tally tally = {0};
+	struct sums tally = {0};
+	const struct registry *each;
 	const struct pool *pool;
-	struct link *link;
 	unsigned pools = 0;
 
-	TAILQ_FOREACH (link, &fake_registry.logins, place) {
-		assert_true(link->state <= CLIENT_LOOKING_UP);
-		check_client(client_of(link), &tally);
-		tally.logins++;
-	}
-	assert_int_equal(fake_registry.login_count, tally.logins);
+	EACH_REGISTRY (each, &fake_process)
+		check_logins(each, &tally);
 	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		check_pool(pool, &tally);
 		pools++;
 	}
 	assert_int_equal(fake_process.directory.pool_count, pools);
-	assert_int_equal(fake_registry.process->limits.clients, tally.sockets);
-	assert_int_equal(fake_registry.process->cancel_keys.used, tally.keys);
+	assert_int_equal(fake_process.limits.clients, tally.sockets + count_mail());
+	assert_int_equal(fake_process.cancel_keys.used, tally.keys);
 	HASH_ITER (by_name, fake_process.directory.databases, database, next_database)
 		assert_int_equal(database->cap.servers, servers_of(database, NULL));
-	HASH_ITER (by_name, fake_registry.users, user, next_user)
-		assert_int_equal(user->cap.servers, servers_of(NULL, user));
-	assert_int_equal(fake_registry.process->limits.servers.servers, servers_of(NULL, NULL));
+	EACH_REGISTRY (each, &fake_process)
+		check_users(each);
+	assert_int_equal(limits_servers(&fake_process), servers_of(NULL, NULL));
 }

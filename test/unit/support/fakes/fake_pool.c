@@ -27,12 +27,16 @@
 struct loop fake_loop;
 struct process fake_process;
 struct registry fake_registry;
+unsigned fake_workers = 1;
 struct fake_console fake_console;
 int fake_connect_error;
 
 static LIST_HEAD(, endpoint) endpoints = LIST_HEAD_INITIALIZER(endpoints);
 static struct endpoint *launched[512]; /* the most recent ones, in order */
 static unsigned launches, launches_returned;
+static struct loop other_loops[FAKE_WORKERS_MOST - 1];
+static struct registry other_registries[FAKE_WORKERS_MOST - 1];
+static int last_key; /* of the endpoints that had to be found */
 static usec_t now;
 static char log_path[] = "/tmp/pgusher-test.XXXXXX";
 
@@ -49,20 +53,91 @@ static struct endpoint *add_endpoint(struct link *link, enum sender sender)
 	return endpoint;
 }
 
-/* The linker replaces stream_open() and stream_connect() by these. */
+/* --- the mail ----------------------------------------------------------------------------- */
+
+/* Nothing happens to a stream in the mail, whatever its script says. */
+static const struct stream_handlers no_handlers;
+
+static struct endpoint *find_key(int key)
+{
+	struct endpoint *endpoint;
+
+	if (key >= -1)
+		return NULL;
+	LIST_FOREACH(endpoint, &endpoints, entry)
+	if (endpoint->key == key)
+		return endpoint;
+	return NULL;
+}
+
+static void put_away(struct endpoint *endpoint)
+{
+	endpoint->link = NULL;
+	endpoint->away.handlers = &no_handlers;
+	endpoint->away.fd = endpoint->key;
+	endpoint->away.paused = true;
+	scripted_moved(endpoint->script, &endpoint->away);
+}
+
+static void deliver(struct endpoint *endpoint, struct stream *stream)
+{
+	assert_int_equal(stream->fd, endpoint->key);
+	endpoint->link = (struct link *)stream;
+	scripted_moved(endpoint->script, stream);
+}
+
+bool fake_is_in_mail(const struct endpoint *endpoint)
+{
+	return !endpoint->link && !is_closed(endpoint);
+}
+
+/* The linker replaces the functions of streams by these. */
 void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers);
 bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
 	const struct sockaddr *address, socklen_t length, const struct tcp_options *options,
 	const struct stream_handlers *handlers);
+__typeof__(stream_leave) __real_stream_leave, __wrap_stream_leave;
+__typeof__(stream_join) __real_stream_join, __wrap_stream_join;
 
 void __wrap_stream_open(struct stream *stream, struct loop *loop, int fd,
 	const struct stream_handlers *handlers)
 {
-	struct endpoint *endpoint = add_endpoint((struct link *)stream, FROM_CLIENT);
+	struct endpoint *endpoint = find_key(fd);
 
-	(void)fd;
-	endpoint->script = scripted_open(stream, loop, handlers);
+	if (!endpoint) {
+		endpoint = add_endpoint((struct link *)stream, FROM_CLIENT);
+		endpoint->script = scripted_open(stream, loop, handlers);
+		return;
+	}
+	assert_true(fake_is_in_mail(endpoint));
+	*stream = endpoint->away;
+	stream->loop = loop;
+	stream->handlers = handlers;
+	stream->paused = false;
+	deliver(endpoint, stream);
+}
+
+/* A client that moves is found again by its descriptor, which is none of the kernel's. */
+void __wrap_stream_leave(struct stream *stream)
+{
+	struct endpoint *endpoint = find_key(stream->fd);
+
+	assert_non_null(endpoint);
+	__real_stream_leave(stream);
+	put_away(endpoint);
+}
+
+bool __wrap_stream_join(
+	struct stream *stream, struct loop *loop, const struct stream_handlers *handlers)
+{
+	struct endpoint *endpoint = find_key(stream->fd);
+
+	assert_true(endpoint && fake_is_in_mail(endpoint));
+	if (!__real_stream_join(stream, loop, handlers))
+		return false;
+	deliver(endpoint, stream);
+	return true;
 }
 
 bool __wrap_stream_connect(struct stream *stream, struct loop *loop,
@@ -169,6 +244,52 @@ static struct snapshot *without_functions(struct snapshot *snapshot, const char 
 	return changed;
 }
 
+struct registry *fake_registry_of(unsigned worker)
+{
+	return worker == 0 ? &fake_registry : &other_registries[worker - 1];
+}
+
+static struct loop *loop_of(unsigned worker)
+{
+	return worker == 0 ? &fake_loop : &other_loops[worker - 1];
+}
+
+/* As daemon/workers does, but without threads. */
+static void start_loops(void)
+{
+	struct loop *loops[FAKE_WORKERS_MOST];
+
+	assert_in_range(fake_workers, 1, FAKE_WORKERS_MOST);
+	fake_process.workers_wanted = fake_workers;
+	for (unsigned i = 0; i < fake_workers; i++) {
+		loops[i] = loop_of(i);
+		assert_true(loop_init(loops[i], &fake_process.clock));
+		random_seed(&loops[i]->random, 1 + i);
+	}
+	assert_true(crew_init(&fake_process.crew, loops, fake_workers));
+}
+
+/* Locks are taken as with threads: a lock that is taken twice hangs here too. */
+static void share_locks(void)
+{
+	lock_share(&fake_process.directory.lock);
+	lock_share(&fake_process.tallies.lock);
+	lock_share(&fake_process.cancel_keys.lock);
+	lock_share(&fake_process.sources.lock);
+	lock_share(&fake_process.own_connections.lock);
+}
+
+static void start_registry(struct registry *registry, struct loop *loop)
+{
+	*registry = (struct registry){0};
+	life_attach(registry);
+	assert_true(registry_init(registry, &fake_process, loop));
+	assert_true(watching_follow(registry));
+	assert_true(derivations_start(registry, 1, 64));
+	registry->system_users = helper_new(loop, 1, 16);
+	assert_non_null(registry->system_users);
+}
+
 void fake_start(const char *config)
 {
 	struct problems problems = {0};
@@ -187,16 +308,12 @@ void fake_start(const char *config)
 		.console = {on_console_begin, on_console_readable, on_console_canceled,
 			on_console_closed},
 	};
-	assert_true(loop_init(&fake_loop, &fake_process.clock));
-	random_seed(&fake_loop.random, 1);
+	start_loops();
 	process_init(&fake_process, &fake_loop.random, snapshot);
-	fake_registry = (struct registry){0};
-	life_attach(&fake_registry);
-	assert_true(registry_init(&fake_registry, &fake_process, &fake_loop));
-	assert_true(watching_follow(&fake_registry));
-	assert_true(derivations_start(&fake_registry, 1, 64));
-	fake_registry.system_users = helper_new(&fake_loop, 1, 16);
-	assert_non_null(fake_registry.system_users);
+	for (unsigned i = 0; i < fake_workers; i++)
+		start_registry(fake_registry_of(i), loop_of(i));
+	if (fake_workers > 1)
+		share_locks();
 	fake_console = (struct fake_console){0};
 	fake_connect_error = 0;
 	launches = launches_returned = 0;
@@ -235,31 +352,48 @@ void fake_forget(struct endpoint *endpoint)
 	free_endpoint(endpoint);
 }
 
+static void end_parts(struct registry *registry)
+{
+	(void)derivations_end(registry);
+	(void)helper_leave(registry->system_users);
+	external_auth_queue_free(registry->ldap);
+	external_auth_queue_free(registry->pam);
+	assert_int_equal(registry->clients.used, 0);
+	assert_int_equal(registry->servers.used, 0);
+	assert_int_equal(registry->helds.used, 0);
+	assert_int_equal(registry->loop->backlogs.used, 0);
+	for (unsigned i = 0; i < WHEEL_SLOTS; i++)
+		assert_true(TAILQ_EMPTY(&registry->loop->wheel.slots[i]));
+}
+
 int fake_end(void **state)
 {
+	struct registry *each;
+
 	(void)state;
+	process_stop_others(&fake_process);
 	control_close_all(&fake_registry, REASON_PROCESS_ENDS);
-	watching_end(&fake_registry);
-	fake_turn();
-	(void)derivations_end(&fake_registry);
-	(void)helper_leave(fake_registry.system_users);
-	external_auth_queue_free(fake_registry.ldap);
-	external_auth_queue_free(fake_registry.pam);
-	assert_int_equal(fake_registry.clients.used, 0);
-	assert_int_equal(fake_registry.servers.used, 0);
-	assert_int_equal(fake_registry.helds.used, 0);
-	assert_int_equal(fake_loop.backlogs.used, 0);
-	for (unsigned i = 0; i < WHEEL_SLOTS; i++)
-		assert_true(TAILQ_EMPTY(&fake_loop.wheel.slots[i]));
-	registry_free(&fake_registry);
+	process_let_others_run(&fake_process);
+	EACH_REGISTRY (each, &fake_process)
+		watching_end(each);
+	fake_deliver();
+	EACH_REGISTRY (each, &fake_process)
+		end_parts(each);
+	for (unsigned i = fake_workers; i > 0; i--)
+		registry_free(fake_registry_of(i - 1));
 	process_free(&fake_process);
-	loop_free(&fake_loop);
+	crew_free(&fake_process.crew);
+	for (unsigned i = 0; i < fake_workers; i++)
+		loop_free(loop_of(i));
+	fake_workers = 1;
+	last_key = 0;
 	free_endpoints();
 	clock_set_source(NULL);
 	unlink(log_path);
 	return 0;
 }
 
+/* As daemon/reload does. */
 void fake_set(const char *name, const char *value)
 {
 	char why[256];
@@ -268,18 +402,41 @@ void fake_set(const char *name, const char *value)
 	struct pool *pool;
 
 	assert_non_null(changed);
+	process_stop_others(&fake_process);
 	snapshot_unref(fake_registry.process->config);
 	fake_registry.process->config = changed;
 	fake_registry.process->settings = snapshot_settings(changed);
 	assert_true(registry_apply_databases(&fake_registry));
 	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory)
 		pool_reconfigure(pool);
+	process_let_others_run(&fake_process);
+}
+
+static void turn_all(void)
+{
+	for (unsigned i = 0; i < fake_workers; i++)
+		crew_turn(loop_of(i), false);
 }
 
 void fake_turn(void)
 {
-	loop_turn(&fake_loop, false);
+	turn_all();
 	fake_check();
+}
+
+static bool has_mail(void)
+{
+	for (unsigned i = 0; i < fake_workers; i++)
+		if (mailbox_has_new(&loop_of(i)->mailbox))
+			return true;
+	return false;
+}
+
+void fake_deliver(void)
+{
+	do
+		fake_turn();
+	while (has_mail());
 }
 
 void fake_advance(usec_t time)
@@ -290,7 +447,7 @@ void fake_advance(usec_t time)
 	/* The loop would take a larger step for a time in which the process was stopped. */
 	while (now < until) {
 		now = until - now > step ? now + step : until;
-		loop_turn(&fake_loop, false);
+		turn_all();
 	}
 	fake_check();
 }
@@ -303,25 +460,29 @@ void fake_wait(void)
 
 struct user *fake_user(const char *name, const char *secret)
 {
-	struct user *user = registry_open_user(&fake_registry, name);
+	for (unsigned i = fake_workers; i > 0; i--) {
+		struct user *user = registry_open_user(fake_registry_of(i - 1), name);
 
-	assert_non_null(user);
-	user_set_secret(user, secret);
-	return user;
+		assert_non_null(user);
+		user_set_secret(user, secret);
+	}
+	return registry_find_user(&fake_registry, name);
 }
 
 struct pool *fake_pool(const char *database_name, const char *user_name)
 {
 	struct database *database = registry_open_database(&fake_registry, database_name, NULL);
-	struct user *user = registry_open_user(&fake_registry, user_name);
+	struct registry *registry = database ? database->registry : NULL;
+	struct user *user;
 	struct pool *pool;
 
 	assert_non_null(database);
+	user = registry_open_user(registry, user_name);
 	assert_non_null(user);
-	pool = registry_open_pool(&fake_registry, database, user, TARGET_INHERIT);
+	pool = registry_open_pool(registry, database, user, TARGET_INHERIT);
 	assert_non_null(pool);
 	if (!pool->welcome) {
-		pool->welcome = parameters_empty(fake_registry.parameters);
+		pool->welcome = parameters_empty(registry->parameters);
 		writer_authentication(&pool->welcome_head, AUTH_OK, NULL, 0);
 	}
 	return pool;
@@ -332,23 +493,23 @@ struct pool *fake_pool(const char *database_name, const char *user_name)
 static struct parameters *start_values(const struct pool *pool)
 {
 	return pool->welcome ? parameters_ref(pool->welcome)
-			     : parameters_empty(fake_registry.parameters);
+			     : parameters_empty(pool->registry->parameters);
 }
 
 struct endpoint *fake_client(struct pool *pool)
 {
-	struct registry *registry = &fake_registry;
+	struct registry *registry = pool->registry;
 	struct client_link *client = slab_take(&registry->clients);
 	struct endpoint *endpoint = add_endpoint(&client->link, FROM_CLIENT);
 
 	endpoint->script =
-		scripted_open(&client->link.stream, &fake_loop, &client_session_handlers);
+		scripted_open(&client->link.stream, registry->loop, &client_session_handlers);
 	client->link.kind = LINK_CLIENT;
 	client->link.state = CLIENT_GREETING;
 	client->link.id = ++registry->process->last_id;
 	link_walk_enroll(registry, &client->link);
 	client->link.parameters = start_values(pool);
-	client->link.connect_time = client->link.request_time = loop_now(&fake_loop);
+	client->link.connect_time = client->link.request_time = loop_now(registry->loop);
 	client->deadline.expire = client_limits_expire;
 	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
 	registry->login_count++;
@@ -357,8 +518,8 @@ struct endpoint *fake_client(struct pool *pool)
 	limits_take_user(client, pool->user, true);
 	client_enter(client, CLIENT_AUTHENTICATING);
 	client->link.pool = pool;
-	assert_true(cancel_keys_issue(
-		&registry->process->cancel_keys, client, CANCEL_KEY_MIN, &fake_loop.random));
+	assert_true(cancel_keys_issue(&registry->process->cancel_keys, client, CANCEL_KEY_MIN,
+		&registry->loop->random));
 	client_session_begin(client);
 	fake_check();
 	return endpoint;
@@ -366,13 +527,13 @@ struct endpoint *fake_client(struct pool *pool)
 
 struct endpoint *fake_server(struct pool *pool)
 {
-	struct registry *registry = &fake_registry;
+	struct registry *registry = pool->registry;
 	struct server_link *server = slab_take(&registry->servers);
 	struct endpoint *endpoint = add_endpoint(&server->link, FROM_SERVER);
 	struct sockaddr_un *where = (struct sockaddr_un *)&server->where;
 
 	endpoint->script =
-		scripted_open(&server->link.stream, &fake_loop, &server_session_handlers);
+		scripted_open(&server->link.stream, registry->loop, &server_session_handlers);
 	server->link.kind = LINK_SERVER;
 	server->link.state = SERVER_CONNECTING;
 	server->link.pool = pool;
@@ -380,13 +541,13 @@ struct endpoint *fake_server(struct pool *pool)
 	link_walk_enroll(registry, &server->link);
 	server->link.parameters = start_values(pool);
 	server_set_task(server, SERVER_TASK_NONE);
-	server->link.connect_time = server->link.request_time = loop_now(&fake_loop);
+	server->link.connect_time = server->link.request_time = loop_now(registry->loop);
 	server->transaction_status = 'I';
 	where->sun_family = AF_UNIX;
 	server->where_length = sizeof(*where);
 	server->cancel_key_length = 8;
 	server->cancel_key = malloc(server->cancel_key_length);
-	random_fill(&fake_loop.random, server->cancel_key, server->cancel_key_length);
+	random_fill(&registry->loop->random, server->cancel_key, server->cancel_key_length);
 	TAILQ_INSERT_HEAD(&pool->servers[SERVERS_LOGIN], &server->link, place);
 	pool->server_count[SERVERS_LOGIN]++;
 	cap_take_server(pool);
@@ -394,6 +555,17 @@ struct endpoint *fake_server(struct pool *pool)
 	server_enter(server, SERVER_IDLE);
 	fake_check();
 	return endpoint;
+}
+
+/* The endpoint of a client that is in the mail. Returns its descriptor. */
+static int prepare_mail(void)
+{
+	struct endpoint *endpoint = add_endpoint(NULL, FROM_CLIENT);
+
+	endpoint->key = --last_key - 1;
+	endpoint->script = scripted_open(&endpoint->away, NULL, &no_handlers);
+	put_away(endpoint);
+	return endpoint->key;
 }
 
 struct endpoint *fake_accept(int fd)
@@ -404,6 +576,10 @@ struct endpoint *fake_accept(int fd)
 		.sin_addr.s_addr = htonl(0xc0000201),
 	};
 
+	if (fake_workers > 1) {
+		assert_true(fd < 0);
+		fd = prepare_mail();
+	}
 	client_accept(&fake_registry, fd, (struct sockaddr *)&from, sizeof(from), false);
 	fake_check();
 	return LIST_FIRST(&endpoints);
@@ -434,6 +610,7 @@ bool is_closed(const struct endpoint *endpoint)
 struct link *endpoint_link(const struct endpoint *endpoint)
 {
 	assert_false(is_closed(endpoint));
+	assert_non_null(endpoint->link);
 	return endpoint->link;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A pooler without a process: a registry made from the text of a configuration, on a loop with
- * the test's clock and random bytes, and with scripted clients and servers.
+ * the test's clock and random bytes, and with scripted clients and servers. A test may have several
+ * workers, each with a registry and a loop, which all belong to the thread of the test.
  *
  * All state is shared by the tests of one program: fake_start() creates it, fake_end() closes
  * every link and checks that nothing is left. A program that uses this file is linked with
@@ -36,6 +37,8 @@ struct endpoint {
 	struct script *script;
 	struct sockaddr_storage where; /* of a server: as stream_connect() was told */
 	struct link *link; /* valid until the connection is closed: see endpoint_link() */
+	struct stream away; /* of a client that is in the mail: see fake_is_in_mail() */
+	int key; /* its descriptor, by which it is found when the mail is delivered; 0: none */
 	enum sender sender;
 	size_t read_offset; /* bytes of our output that read_letters() has returned */
 	size_t last; /* start of the last message that read_letters() returned */
@@ -49,6 +52,14 @@ struct endpoint {
 extern struct loop fake_loop;
 extern struct process fake_process;
 extern struct registry fake_registry;
+
+enum { FAKE_WORKERS_MOST = 4 };
+
+/* How many workers the next fake_start() makes; fake_end() sets it to 1. */
+extern unsigned fake_workers;
+
+/* The registry of this worker; that of worker 0 is fake_registry. */
+struct registry *fake_registry_of(unsigned worker);
 
 /* How often each hook of the console was called. */
 extern struct fake_console {
@@ -80,8 +91,11 @@ unsigned fake_log_count(const char *text);
 /* Changes one setting, as SET does. */
 void fake_set(const char *name, const char *value);
 
-/* Runs one turn of the loop without waiting, then checks all invariants. */
+/* Runs one turn of each loop without waiting, then checks all invariants. */
 void fake_turn(void);
+
+/* Runs turns until no mail is left, then checks all invariants. */
+void fake_deliver(void);
 
 /* Runs turns until this much time has passed. */
 void fake_advance(usec_t time);
@@ -106,8 +120,14 @@ struct endpoint *fake_client(struct pool *pool);
 /* A server that has logged in, and is idle: the first of the list. */
 struct endpoint *fake_server(struct pool *pool);
 
-/* A client that has just connected, from 192.0.2.1, with this descriptor. */
+/*
+ * A client that has just connected, from 192.0.2.1, with this descriptor. With several workers the next
+ * one in turn (process.dealt) begins its login, perhaps after a turn of its loop.
+ */
 struct endpoint *fake_accept(int fd);
+
+/* Is the client between two workers? It has no link then. */
+bool fake_is_in_mail(const struct endpoint *endpoint);
 
 /*
  * The oldest launched server connection that was not returned here yet. NULL if there is none.
@@ -123,7 +143,7 @@ void fake_forget(struct endpoint *endpoint);
 /* The connect has ended with this errno, or with success (0). */
 void fake_connected(struct endpoint *server, int error);
 
-/* The link, which must not be closed. */
+/* The link, which must be neither closed nor in the mail. */
 struct link *endpoint_link(const struct endpoint *endpoint);
 
 static inline struct client_link *endpoint_client(const struct endpoint *endpoint)

@@ -8,19 +8,25 @@
 #include "wire/startup.h"
 #include "wire/writer.h"
 
+const char *const sim_database_names[SIM_DATABASES_MOST] = {
+	"db", "other", "third", "fourth", "fifth"};
+unsigned sim_databases = 2;
+const char *const sim_users[SIM_USERS] = {"alice", "bob"};
+
 void sim_client_begin(struct sim_client *client, unsigned number, const char *user)
 {
 	char name[32];
 	size_t mark;
 
 	*client = (struct sim_client){.number = number, .status = 'I'};
+	fake_process.dealt = sim_below(fake_process.workers);
 	client->endpoint = fake_accept(-1);
 	mark = startup_begin(&client->out, PROTOCOL_3_0);
 	writer_string(&client->out, "user");
 	writer_string(&client->out, user);
 	writer_string(&client->out, "database");
-	client->database = sim_chance(30);
-	writer_string(&client->out, client->database ? "other" : "db");
+	client->database = sim_chance(30) ? 1 + sim_below(sim_databases - 1) : 0;
+	writer_string(&client->out, sim_database_names[client->database]);
 	if (sim_chance(50)) {
 		snprintf(name, sizeof(name), "c%u.start", number);
 		writer_string(&client->out, "application_name");

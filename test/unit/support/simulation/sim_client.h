@@ -21,6 +21,7 @@ enum sim_close_cause {
 	SIM_KILLED = 1 << 3, /* by the operator */
 	SIM_WAITED = 1 << 4, /* it waited for so long that a timeout may expire */
 	SIM_BEGAN_TRANSACTION = 1 << 5, /* it began a transaction block in statement mode */
+	SIM_TOO_MANY = 1 << 6, /* there may be too many clients for its login */
 };
 
 /* What clients of this run send. */
@@ -68,7 +69,7 @@ struct sim_client {
 	unsigned close_causes; /* enum sim_close_cause */
 	unsigned names; /* number of portal names used so far */
 	unsigned answers; /* number of ReadyForQuery messages in all */
-	unsigned database; /* 0 or 1 */
+	unsigned database; /* see sim_databases */
 	/* Channels on which it certainly and possibly listens: see sim_notes. */
 	unsigned certain, possible;
 	unsigned last_note[3]; /* the last notification that it has heard on each channel */
@@ -76,6 +77,14 @@ struct sim_client {
 	bool was_warned; /* that notifications may be missing */
 	bool unlistened; /* at the end */
 };
+
+/* The names of the databases of this run. */
+enum { SIM_DATABASES_MOST = 5 };
+extern const char *const sim_database_names[SIM_DATABASES_MOST];
+extern unsigned sim_databases;
+
+enum { SIM_USERS = 2 };
+extern const char *const sim_users[SIM_USERS];
 
 /* Connects, and sends a StartupMessage. */
 void sim_client_begin(struct sim_client *client, unsigned number, const char *user);

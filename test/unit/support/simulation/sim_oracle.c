@@ -443,21 +443,17 @@ static const struct {
 	enum sim_close_cause cause;
 	const char *fatal;
 } endings[] = {
-	{SIM_CLIENT_DISCONNECTED, ""},
-	{SIM_SERVER_FAILED, "08006"},
-	{SIM_SERVER_FAILED, "57P01"},
-	{SIM_SERVER_FAILED, "08P01"},
+	{SIM_CLIENT_DISCONNECTED, ""}, {SIM_SERVER_FAILED, "08006"},
+	{SIM_SERVER_FAILED, "57P01"}, {SIM_SERVER_FAILED, "08P01"},
 	{SIM_SERVER_FAILED,
 		"57014"}, /* its SETs were cancelled, and it is unknown what was run */
 	{SIM_SERVER_FAILED, ""}, /* within a message */
-	{SIM_NO_SERVER, "08P01"},
-	{SIM_NO_SERVER, "08006"},
-	{SIM_NO_SERVER, "57P03"},
-	{SIM_KILLED, "57P01"},
+	{SIM_NO_SERVER, "08P01"}, {SIM_NO_SERVER, "08006"}, {SIM_NO_SERVER, "57P03"},
+	{SIM_KILLED, "57P01"}, {SIM_KILLED, "08006"}, /* with its server */
 	{SIM_KILLED, ""}, /* in the middle of a message */
-	{SIM_WAITED, "57014"},
-	{SIM_WAITED, "57P03"},
-	{SIM_BEGAN_TRANSACTION, "08P01"},
+	{SIM_WAITED, "57014"}, {SIM_WAITED, "57P03"}, {SIM_BEGAN_TRANSACTION, "08P01"},
+	{SIM_TOO_MANY, "53300"},
+	{SIM_TOO_MANY, "57014"}, /* closed to make room, since it was silent */
 };
 
 /* A query of a client that has logged in ends its wait without the connection then. */

@@ -65,6 +65,16 @@ void sim_server_notify(const struct sim_postgres *from, const struct sim_notice 
 
 /* --- login, and cancel requests ----------------------------------------------------------- */
 
+static unsigned number_of(const char *database)
+{
+	unsigned number = 0;
+
+	while (number < sim_databases && strcmp(sim_database_names[number], database) != 0)
+		number++;
+	assert_true(number < sim_databases);
+	return number;
+}
+
 static void answer_startup(struct sim_server *server, const uint8_t *message, size_t total)
 {
 	struct buffer *out = &server->session.out;
@@ -77,7 +87,7 @@ static void answer_startup(struct sim_server *server, const uint8_t *message, si
 		if (strcmp(name, "application_name") == 0)
 			application_name = value;
 		else if (strcmp(name, "database") == 0)
-			database = strcmp(value, "other") == 0;
+			database = number_of(value);
 	}
 	sim_postgres_start(&server->session, true, application_name);
 	server->session.host = sim_hosts_at(&server->endpoint->where);

@@ -13,6 +13,7 @@
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_tokens.h"
 #include "support/simulation/sim_trace.h"
+#include "support/simulation/sim_workers.h"
 #include "wire/startup.h"
 
 enum { OLD_KEYS = 8 };
@@ -30,7 +31,7 @@ static struct sim_profile profile;
 static unsigned numbers; /* number of clients so far */
 static uint8_t old_keys[OLD_KEYS][32]; /* keys of closed clients */
 static char settings[2048];
-static struct janitor janitor;
+static struct janitor janitors[FAKE_WORKERS_MOST];
 static bool is_running;
 static bool was_paused; /* in the last step, with so many active servers: */
 static unsigned active_before;
@@ -55,9 +56,28 @@ static void draw_host_settings(void)
 	DRAW("server_failover_check", "0", "1", "1");
 }
 
+/* What several databases share. */
+static void draw_shared_limits(void)
+{
+	DRAW("max_user_connections", "0", "0", "1", "3");
+	DRAW("max_server_connections", "0", "0", "2", "4");
+}
+
+/* Each worker would have a host watch of its own: hosts do not change in these runs. */
+static void draw_databases(void)
+{
+	if (fake_workers > 1) {
+		sim_hosts_count = 0;
+		sim_workers_draw(settings, sizeof(settings));
+	} else {
+		sim_databases = 2;
+		sim_hosts_draw(settings, sizeof(settings));
+	}
+}
+
 static void draw_settings(const char *pool_mode)
 {
-	sim_hosts_draw(settings, sizeof(settings));
+	draw_databases();
 	snprintf(settings + strlen(settings), sizeof(settings) - strlen(settings),
 		"[pgbouncer]\nauth_type = trust\n"
 		"log_connections = 0\nlog_disconnections = 0\nlog_pooler_errors = 0\n"
@@ -67,8 +87,10 @@ static void draw_settings(const char *pool_mode)
 	DRAW("reserve_pool_size", "0", "0", "1");
 	DRAW("reserve_pool_timeout", "0", "1");
 	DRAW("max_db_connections", "0", "0", "1", "2", "3");
-	DRAW("max_user_connections", "0", "0", "1", "3");
-	DRAW("max_server_connections", "0", "0", "2", "4");
+	DRAW("max_client_conn", "100", "100", "6");
+	DRAW("max_client_conn_per_address", "0", "50");
+	if (fake_workers == 1 || SIM_SHARES_LIMITS)
+		draw_shared_limits();
 	DRAW("min_pool_size", "0", "0", "1", "2");
 	DRAW("server_login_concurrency", "1", "2", "8");
 	DRAW("server_lifetime", "3600", "3600", "1", "3", "0");
@@ -107,8 +129,9 @@ static void draw_profile(const char *pool_mode)
 	};
 }
 
-void sim_world_begin(uint64_t seed, const char *pool_mode)
+void sim_world_begin(uint64_t seed, const char *pool_mode, unsigned workers)
 {
+	fake_workers = workers;
 	sim_random_state = seed;
 	draw_settings(pool_mode);
 	sim_tokens_clear();
@@ -118,9 +141,11 @@ void sim_world_begin(uint64_t seed, const char *pool_mode)
 	fake_start(settings);
 	draw_profile(pool_mode);
 	log_threshold = LEVEL_FATAL;
-	fake_user("alice", "secret");
-	fake_user("bob", "secret");
-	janitor_start(&janitor, &fake_registry, NULL);
+	for (unsigned i = 0; i < SIM_USERS; i++)
+		fake_user(sim_users[i], "secret");
+	for (unsigned i = 0; i < workers; i++)
+		janitor_start(&janitors[i], fake_registry_of(i), NULL);
+	sim_workers_begin();
 	sim_server_one_owner = strcmp(pool_mode, "session") == 0;
 	memset(old_keys, 0, sizeof(old_keys));
 	numbers = sim_server_count = 0;
@@ -133,7 +158,8 @@ void sim_world_end(void)
 	if (!is_running)
 		return;
 	is_running = false;
-	janitor_stop(&janitor);
+	for (unsigned i = 0; i < fake_workers; i++)
+		janitor_stop(&janitors[i]);
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		sim_client_free(&clients[i]);
 	for (unsigned i = 0; i < SIM_SERVERS; i++)
@@ -162,9 +188,12 @@ static struct sim_server *any_server(void)
 	return &sim_servers[sim_below(slots)];
 }
 
+/* NULL: it is in the mail between two workers, or not connected. */
 static struct link *link_of(const struct sim_client *client)
 {
-	return client->endpoint ? endpoint_link(client->endpoint) : NULL;
+	if (!client->endpoint || fake_is_in_mail(client->endpoint))
+		return NULL;
+	return endpoint_link(client->endpoint);
 }
 
 /* Several clients may be closed in one step. */
@@ -208,6 +237,8 @@ bool sim_world_is_cancelled(unsigned number)
 	return true;
 }
 
+unsigned long long sim_world_cancels;
+
 void sim_world_check_cancel(const struct link *server)
 {
 	const struct sim_client *client = client_at(server->peer);
@@ -218,6 +249,7 @@ void sim_world_check_cancel(const struct link *server)
 	if (server->state != SERVER_PAIRED && server->state != SERVER_HELD &&
 		server->state != SERVER_DRAINING)
 		fail_msg("a server is cancelled in state %u", server->state);
+	sim_world_cancels += client != NULL;
 }
 
 struct sim_client *sim_world_client_of(const struct server_link *server)
@@ -237,14 +269,31 @@ static void add_close_cause_without_server(enum sim_close_cause cause)
 	/* Of several hosts another one may live: clients wait for it. */
 	if (cause == SIM_NO_SERVER && sim_hosts_count > 0)
 		return;
-	for (unsigned i = 0; i < SIM_CLIENTS; i++)
-		if (is_connected(&clients[i]) && !link_of(&clients[i])->peer) {
-			clients[i].close_causes |= cause;
-			clients[i].has_waited |= cause == SIM_WAITED;
-			/* A server that does not answer a question is given up. */
-			if (client_of(link_of(&clients[i]))->step == CLIENT_STEP_ASKED)
-				clients[i].close_causes |= SIM_SERVER_FAILED;
-		}
+	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
+		struct link *link = is_connected(&clients[i]) ? link_of(&clients[i]) : NULL;
+
+		if (!is_connected(&clients[i]) || (link && link->peer))
+			continue;
+		clients[i].close_causes |= cause;
+		clients[i].has_waited |= cause == SIM_WAITED;
+		/* A server that does not answer a question is given up. */
+		if (link && client_of(link)->step == CLIENT_STEP_ASKED)
+			clients[i].close_causes |= SIM_SERVER_FAILED;
+	}
+}
+
+/* It is refused if there are too many clients. */
+static void add_close_causes_of_logins(void)
+{
+	const bool is_limited =
+		fake_process.settings->max_client_conn < SIM_CLIENTS + SIM_CANCELERS;
+
+	for (unsigned i = 0; i < SIM_CLIENTS; i++) {
+		if (is_limited && !clients[i].logged_in)
+			clients[i].close_causes |= SIM_TOO_MANY;
+		if (sim_workers_was_killed(clients[i].database))
+			clients[i].close_causes |= SIM_KILLED;
+	}
 }
 
 static void add_close_cause(enum sim_close_cause cause)
@@ -263,6 +312,8 @@ static void note_close_causes(void)
 	sim_moves_note_pairs();
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		clients[i].close_causes &= SIM_CLIENT_DISCONNECTED | SIM_BEGAN_TRANSACTION;
+	sim_workers_forget_kills();
+	add_close_causes_of_logins();
 	for (unsigned i = 0; i < SIM_SERVERS; i++) {
 		struct sim_client *client = NULL;
 
@@ -299,7 +350,9 @@ static void check_canceler(struct canceler *canceler)
 {
 	if (!canceler->endpoint || !is_closed(canceler->endpoint))
 		return;
-	assert_received(canceler->endpoint, "");
+	/* Silent connections are closed to make room for clients. */
+	if (fake_process.settings->max_client_conn >= SIM_CLIENTS + SIM_CANCELERS)
+		assert_received(canceler->endpoint, "");
 	fake_forget(canceler->endpoint);
 	canceler->endpoint = NULL;
 	buffer_free(&canceler->out);
@@ -358,6 +411,7 @@ static void check_everything(void)
 		check_canceler(&cancelers[i]);
 	check_active_pools();
 	fake_check();
+	sim_workers_check();
 }
 
 /* --- events ------------------------------------------------------------------------------- */
@@ -374,7 +428,7 @@ static bool client_connects(void)
 
 	if (client->endpoint)
 		return false;
-	sim_client_begin(client, ++numbers, sim_chance(75) ? "alice" : "bob");
+	sim_client_begin(client, ++numbers, sim_users[sim_chance(25)]);
 	return true;
 }
 
@@ -525,6 +579,7 @@ static bool canceler_connects(void)
 	if (canceler->endpoint)
 		return false;
 	length = draw_key(key);
+	fake_process.dealt = sim_below(fake_process.workers);
 	canceler->endpoint = fake_accept(-1);
 	canceler->delivered = 0;
 	startup_write_cancel(&canceler->out, key, length);
@@ -565,7 +620,7 @@ static bool canceler_disconnects(void)
 
 static bool turn_ends(void)
 {
-	loop_turn(&fake_loop, false);
+	sim_workers_turn();
 	return true;
 }
 
@@ -603,11 +658,9 @@ static void reload(const char *name, const char *value)
 		pool_needs_work(pool);
 }
 
-static bool operator_acts(void)
+static void act(void)
 {
-	struct sim_client *client = any_client();
-
-	switch (sim_below(5)) {
+	switch (sim_below(4)) {
 	case 0:
 		sim_trace("operator", 0, "pauses", 0, NULL);
 		control_pause(&fake_registry, NULL);
@@ -617,21 +670,43 @@ static bool operator_acts(void)
 		control_reconnect(&fake_registry, NULL);
 		break;
 	case 2:
-		if (sim_chance(50))
+		if (sim_chance(50) || (fake_workers > 1 && !SIM_SHARES_LIMITS))
 			reload("default_pool_size", sim_chance(50) ? "1" : "3");
 		else
 			reload("max_server_connections", sim_chance(50) ? "0" : "2");
 		break;
-	case 3:
-		if (!client->endpoint)
-			return false;
-		sim_trace("operator", 0, "kills client", client->number, NULL);
-		client->close_causes |= SIM_KILLED;
-		control_kill_client(&fake_registry, link_number(link_of(client)));
-		break;
 	default:
 		control_close_unused(&fake_registry);
 	}
+}
+
+static bool kill_client(struct sim_client *client)
+{
+	if (!client->endpoint || !link_of(client))
+		return false;
+	sim_trace("operator", 0, "kills client", client->number, NULL);
+	client->close_causes |= SIM_KILLED;
+	process_stop_others(&fake_process);
+	control_kill_client(&fake_registry, link_number(link_of(client)));
+	process_let_others_run(&fake_process);
+	return true;
+}
+
+static bool operator_acts(void)
+{
+	if (sim_chance(20))
+		return kill_client(any_client());
+	process_stop_others(&fake_process);
+	act();
+	process_let_others_run(&fake_process);
+	return true;
+}
+
+static bool operator_acts_on_database(void)
+{
+	if (!sim_workers_act())
+		return false;
+	add_close_causes_of_logins();
 	return true;
 }
 
@@ -640,7 +715,9 @@ static bool operator_resumes(void)
 	if (fake_registry.process->operation == OPERATION_RUNNING)
 		return false;
 	sim_trace("operator", 0, "resumes", 0, NULL);
+	process_stop_others(&fake_process);
 	control_resume(&fake_registry, NULL);
+	process_let_others_run(&fake_process);
 	return true;
 }
 
@@ -672,6 +749,7 @@ static const struct weighted_event {
 	{time_passes_for_hosts, 6},
 	{sim_moves_act, 2},
 	{operator_acts, 3},
+	{operator_acts_on_database, 3},
 	{operator_resumes, 10},
 };
 
@@ -756,7 +834,8 @@ static bool run_all_once(bool (*finish)(struct sim_client *client))
 		did |= end_client(&clients[i], finish);
 	for (unsigned i = 0; i < SIM_CANCELERS; i++)
 		did |= checked(canceler_delivers(&cancelers[i], SIZE_MAX));
-	turn_ends();
+	for (unsigned i = 0; i < fake_workers; i++)
+		sim_workers_turn_of(i);
 	check_everything();
 	return did;
 }
@@ -786,8 +865,9 @@ static void print_client(const struct sim_client *client)
 	print_error("client %u, %s: owed %u answers, has said %zu bytes that were not "
 		    "delivered, asked %zu that were not answered%s%s%s%s%s%s\n",
 		client->number,
-		is_closed(client->endpoint)
-			? "closed"
+		is_closed(client->endpoint) ? "closed"
+			: fake_is_in_mail(client->endpoint)
+			? "in the mail"
 			: client_state_name(client_state(client_of(link_of(client)))),
 		client->owed, client->out.length - client->delivered,
 		client->requests.length - client->handled,
@@ -848,17 +928,18 @@ static void check_all_answered(void)
 		if (client->endpoint && !client->disconnects &&
 			(!client->logged_in || client->owed > 0 || client->status != 'I'))
 			fail_msg("client %u hangs: %u answers are owed, its state is %u",
-				client->number, client->owed, link_of(client)->state);
+				client->number, client->owed,
+				link_of(client) ? link_of(client)->state : CLIENT_STATES);
 	}
 }
 
 /* What came behind its login, and is handled together with the next bytes. */
-static unsigned held_by_listening_servers(void)
+static unsigned held_by_listening_servers(const struct registry *registry)
 {
 	const struct pool *pool;
 	unsigned held = 0;
 
-	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory)
+	TAILQ_FOREACH (pool, &registry->pools, in_registry)
 		held += pool->hub && pool->hub->server &&
 			pool->hub->server->link.held_length > 0;
 	return held;
@@ -867,10 +948,13 @@ static unsigned held_by_listening_servers(void)
 /* All pools are at rest: no client waits, and no server is in use. */
 static void check_pools(void)
 {
+	const struct registry *each;
 	const struct pool *pool;
 
-	assert_int_equal(fake_registry.helds.used, held_by_listening_servers());
-	assert_int_equal(fake_loop.backlogs.used, 0);
+	EACH_REGISTRY (each, &fake_process) {
+		assert_int_equal(each->helds.used, held_by_listening_servers(each));
+		assert_int_equal(each->loop->backlogs.used, 0);
+	}
 	TAILQ_FOREACH (pool, &fake_process.directory.pools, in_directory) {
 		assert_int_equal(pool->client_count[CLIENT_WAITING], 0);
 		assert_int_equal(pool->client_count[CLIENT_WELCOMING], 0);
@@ -892,8 +976,11 @@ static void check_notes(void)
 
 void sim_world_settle(void)
 {
+	const struct registry *each;
+
 	sim_moves_heal();
 	operator_resumes();
+	sim_workers_heal();
 	/* Servers that are kept are renewed without end. */
 	fake_set("min_pool_size", "0");
 	fake_set("server_lifetime", "3600");
@@ -912,6 +999,9 @@ void sim_world_settle(void)
 	for (unsigned i = 0; i < SIM_CLIENTS; i++)
 		if (clients[i].endpoint)
 			fail_msg("client %u is still there", clients[i].number);
-	assert_int_equal(fake_registry.clients.used, 0);
+	EACH_REGISTRY (each, &fake_process)
+		assert_int_equal(each->clients.used, 0);
+	/* No address has a client, and none has failed to log in. */
+	assert_null(fake_process.sources.by_address);
 	sim_trace_end();
 }

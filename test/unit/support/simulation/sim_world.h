@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The simulated environment of one registry: clients, servers, cancel requests, an operator,
+ * The simulated environment of one or more registries: clients, servers, cancel requests, an operator,
  * and time. Each next event is drawn at random; after each step all invariants are checked.
  */
 #ifndef PGUSHER_TEST_SIM_WORLD_H
@@ -11,8 +11,11 @@
 
 enum { SIM_CLIENTS = 12, SIM_CANCELERS = 6 };
 
-/* Begins a run: fake_start() with random settings for this pool mode. */
-void sim_world_begin(uint64_t seed, const char *pool_mode);
+/* Begins a run of so many workers: fake_start() with random settings for this pool mode. */
+void sim_world_begin(uint64_t seed, const char *pool_mode, unsigned workers);
+
+/* Number of cancel requests that have reached the server with their query; in all runs. */
+extern unsigned long long sim_world_cancels;
 
 /* Number of steps after which a server was asked, and pinned; in all runs. */
 extern unsigned long long sim_world_asked, sim_world_pinned;
