@@ -265,7 +265,8 @@ def test_the_cost_is_a_stat_per_name_and_second(watching, new_pooler, strace):
     seen, calls = stats_in(pooler)
     # Two files, looked at three to five times.
     assert 6 <= seen <= 10
-    assert calls <= without + seen + 15
+    # Each worker turns a few times a second by itself.
+    assert calls <= without * 1.1 + seen + 15
 
 
 def test_a_thousand_included_files_are_watched(watching):

@@ -74,6 +74,7 @@ class Pooler:
         self.port = free_port()
         self.cluster = cluster
         self.process = None
+        self.is_pgusher = True  # the program that was started last
         self.exit_code = None
         self.allowed = []
         self.settings = dict(settings or {})
@@ -115,7 +116,7 @@ class Pooler:
             # Most tests count what servers get, or have fake ones, which have no catalog.
             "session_functions_refresh": 0,
             # The suite runs with several workers too: PGUSHER_WORKERS=4.
-            "workers": os.environ.get("PGUSHER_WORKERS") or None,
+            "workers": (os.environ.get("PGUSHER_WORKERS") or None) if self.is_pgusher else None,
         }
 
     def config_text(self):
@@ -174,8 +175,9 @@ class Pooler:
             **popen.pop("environment", {}),
         }
         program = popen.pop("program", None) or binary()
-        if program != binary():
-            # PgBouncer does not know it.
+        if self.is_pgusher != (program == binary()):
+            # PgBouncer does not know all of them.
+            self.is_pgusher = program == binary()
             self.settings.setdefault("session_functions_refresh", None)
             self.write_config()
         arguments = [*wrap, program, *options] + ([self.config_path] if config else [])
