@@ -31,12 +31,9 @@ static struct registry *home_of_login(
 	struct process *shared = (struct process *)process;
 	struct startup_login wanted;
 
-	if (startup_read(message, total, &wanted) != STARTUP_GOOD)
-		return NULL;
-	if (strcmp(wanted.database, "pgusher") != 0)
-		return directory_home_of(shared, wanted.database);
-	/* It is the console, unless a database has that name. */
-	return directory_home_of(shared, "pgusher");
+	return startup_read(message, total, &wanted) == STARTUP_GOOD
+		? directory_home_of(shared, wanted.database)
+		: NULL;
 }
 
 static struct registry *home_of_key(
