@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import threading
 
 import pytest
@@ -678,6 +679,127 @@ def test_a_flood_of_logins_is_served(asking):
         thread.join()
     assert not failures
     assert pooler.pool("main", "asker")["sv_active"] == 0
+
+
+# Several workers
+
+
+WORKERS = 3
+PLACES = [(where, number) for where in range(WORKERS) for number in range(WORKERS)]
+
+
+@pytest.fixture
+def scattered(asking):
+    """Make a daemon with three workers. The databases have their homes in the order of their names, in
+    turn: each worker has one in which users are looked up, `auth0` to `auth2`, and one that looks its
+    users up in each of these: `db00` to `db22`."""
+
+    def make(settings=None):
+        databases = {f"auth{number}": {"dbname": "main"} for number in range(WORKERS)}
+        for where, number in PLACES:
+            databases[f"db{where}{number}"] = {"dbname": "main", "auth_dbname": f"auth{where}"}
+        return asking({"workers": WORKERS, **(settings or {})}, databases=databases)
+
+    return make
+
+
+def wait_for_lookups(pooler, number):
+    """Wait until so many logins wait for look-ups in each authentication database."""
+    for where in range(WORKERS):
+        pooler.wait_pool(f"auth{where}", "asker", cl_waiting=number)
+
+
+@pytest.mark.setting("auth_dbname", "workers")
+def test_users_are_looked_up_at_any_worker(scattered, roles):
+    queries_sent = Lookups(roles)
+    pooler = scattered()
+    for where, number in PLACES:
+        name = f"db{where}{number}"
+        assert pooler.client("hashed", name, PASSWORD).value("SELECT current_user") == "hashed"
+        assert pooler.refused("hashed", name, "wrong").is_(*FAILED["md5"])
+        assert pooler.refused("ghost", name, PASSWORD).is_(*NO_SUCH_USER)
+    assert len(mine(queries_sent.queries())) == 3 * len(PLACES)
+    assert {row["database"] for row in pooler.show("POOLS", user="asker")} == {"auth0", "auth1", "auth2"}
+
+
+def test_commands_reach_logins_that_are_looked_up_at_another_worker(scattered):
+    pooler = scattered({"auth_type": "trust"})
+
+    def each_home(command):
+        for where in range(WORKERS):
+            pooler.command(f"{command} auth{where}")
+
+    each_home("PAUSE")
+    clients = [pooler.raw().send_startup("hashed", f"db{where}{number}") for where, number in PLACES]
+    wait_for_lookups(pooler, WORKERS)
+    for client in clients[::WORKERS]:
+        client.close()
+    wait_for_lookups(pooler, WORKERS - 1)
+    each_home("RESUME")
+    for number, client in enumerate(clients):
+        if number % WORKERS:
+            assert client.read_until("Z")[-1].type == "Z"
+            client.close()
+    each_home("PAUSE")
+    clients = [pooler.raw().send_startup("hashed", f"db{where}{number}") for where, number in PLACES]
+    wait_for_lookups(pooler, WORKERS)
+    each_home("KILL")
+    assert {client.fatal().text for client in clients} == {"database removed"}
+
+
+def test_logins_wait_at_another_worker_no_longer_than_they_may(scattered):
+    pooler = scattered({"auth_type": "trust", "query_wait_timeout": 1, "client_login_timeout": 60})
+    pooler.command("PAUSE")
+    clients = [pooler.raw().send_startup("hashed", f"db{where}{number}") for where, number in PLACES]
+    assert {client.fatal().text for client in clients} == {"query_wait_timeout"}
+    wait_for_lookups(pooler, 0)
+
+
+def test_a_look_up_that_runs_at_another_worker_is_limited_by_client_login_timeout(scattered):
+    pooler = scattered({
+        "auth_type": "trust", "auth_query": SLOW_QUERY, "client_login_timeout": 2, "query_wait_timeout": 60})
+    clients = [pooler.raw().send_startup(f"slow{where}{number}", f"db{where}{number}")
+               for where, number in PLACES]
+    # One at a time runs in each pool; the others wait for a server, which does not count.
+    texts = [client.fatal(timeout=30).text for client in clients]
+    assert set(texts) == {"client_login_timeout"}
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGQUIT])
+def test_a_shutdown_ends_logins_that_are_looked_up_at_another_worker(scattered, way):
+    pooler = scattered({"auth_type": "trust"})
+    pooler.command("PAUSE")
+    clients = [pooler.raw().send_startup("hashed", f"db{where}{number}") for where, number in PLACES]
+    wait_for_lookups(pooler, WORKERS)
+    pooler.signal(way)
+    for client in clients:
+        client.read_all(10)
+    pooler.wait_exit(30)
+
+
+def test_a_flood_of_logins_is_looked_up_at_all_workers(scattered):
+    pooler = scattered({"auth_type": "scram-sha-256", "max_client_conn": 500})
+    failures = []
+
+    def storm(number):
+        for turn in range(12):
+            where, other = PLACES[(number + turn) % len(PLACES)]
+            name = f"db{where}{other}"
+            try:
+                if turn % 4 == 3:
+                    pooler.raw().send_startup("scrammed", name).close()  # it does not wait for the answer
+                else:
+                    pooler.client("scrammed", name, PASSWORD).leave()
+            except (ServerError, OSError, TimeoutError) as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=storm, args=(number,)) for number in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    wait_for_lookups(pooler, 0)
 
 
 # Answers that PostgreSQL would not send: F13

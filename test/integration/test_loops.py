@@ -49,6 +49,19 @@ def test_automatic_databases_are_no_way_round(new_pooler):
         assert_refused(pooler, name)
 
 
+def test_a_loop_is_recognized_whichever_workers_it_leads_through(new_pooler):
+    """The server logs in at the home of its database; its other end asks for that of another worker."""
+    names = [f"loop{number}" for number in range(3)]
+    pooler = new_pooler({"workers": 3}, start=False)
+    for number, name in enumerate(names):
+        pooler.databases[name] = f"host={HOST} port={pooler.port} dbname={names[number - 1]}"
+    pooler.write_config()
+    pooler.allow("connection loop")
+    pooler.start()
+    for name in names:
+        assert_refused(pooler, name)
+
+
 @pytest.mark.parametrize("unix", [False, True])
 @pytest.mark.parametrize("host", ["own folder", "none"])
 def test_the_own_unix_socket_is_recognized(new_pooler, host, unix):

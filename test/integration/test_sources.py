@@ -131,6 +131,40 @@ def test_a_client_may_leave_or_be_closed_during_its_delay(make):
     waiting.close()
 
 
+@pytest.fixture
+def many(make):
+    """Make a daemon with three workers, each with a database of its own."""
+
+    def make_it(settings, **options):
+        databases = {name: {"dbname": "main"} for name in ("one", "two", "three")}
+        return make({"workers": 3, **settings}, databases=databases, **options)
+
+    return make_it
+
+
+@pytest.mark.setting("max_client_conn_per_address", "workers")
+def test_the_limit_holds_for_the_clients_of_all_workers(many):
+    pooler = many({"max_client_conn_per_address": 3})
+    clients = [connect(pooler, "127.0.0.1").login("app", name) for name in ("one", "two", "three")]
+    for name in ("one", "two", "three"):
+        assert connect(pooler, "127.0.0.1").send_startup("app", name).fatal().is_(*LIMIT)
+    clients.pop().send(wire.terminate())
+    wait_until(lambda: len(pooler.clients(addr="127.0.0.1")) == 2, 10, "the client to leave")
+    connect(pooler, "127.0.0.1").login("app", "one")
+
+
+@pytest.mark.setting("auth_failure_delay", "workers")
+def test_failed_logins_delay_logins_at_all_workers(many):
+    pooler = many({"auth_type": "plain", "auth_failure_delay": 0.2}, auth={"app": "x"})
+    for count, name in enumerate(("one", "two", "three", "one")):
+        client = connect(pooler, "127.0.0.1").send_startup("app", name)
+        assert client.read(10).type == "R"
+        client.send(wire.password("wrong"))
+        assert client.fatal().is_(*FAILED)
+        if count > 0:
+            pooler.wait_log(f"login waits for {0.2 * 2 ** (count - 1):.1f} s")
+
+
 def test_wrong_values_of_the_exempt_networks_are_refused(make):
     pooler = make({})
     for value in ("localhost", "10.0.0.1/8", "10.0.0.0/33", "1.2.3", "10.0.0.0/8;::1"):

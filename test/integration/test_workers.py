@@ -160,6 +160,14 @@ def test_automatic_databases_have_one_home(many):
     assert len(pooler.show("POOLS", user="app")) == len(NAMES)
 
 
+@pytest.mark.parametrize("databases", [["main"], ["main", "*"]])
+def test_the_console_is_at_the_first_worker_by_both_names(many, databases):
+    pooler = many(databases={name: {} for name in databases})
+    for name in ("pgbouncer", "pgusher"):
+        for _ in range(WORKERS):  # accepted by each worker
+            assert pooler.client("admin", name, unix=False).query("SHOW DATABASES").rows
+
+
 def test_cancel_finds_its_query_at_any_worker(many):
     pooler = many()
     for name in NAMES:

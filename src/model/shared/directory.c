@@ -98,7 +98,7 @@ struct registry *directory_home_of(struct process *process, const char *name)
 	lock_give(&directory->lock);
 	if (home)
 		return home;
-	/* The console, which is no automatic database. */
+	/* A name of the console, which never becomes an automatic database. */
 	if (strcmp(name, "pgusher") == 0)
 		return process->registries[0];
 	return home_of_automatic(process, hash);

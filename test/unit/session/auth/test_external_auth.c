@@ -138,6 +138,13 @@ static int start_ldap(void **state)
 	return start_with(HAVE_LDAP, "auth_type = ldap\nauth_ldap_options = " OPTIONS "\n");
 }
 
+/* `db` is at home at worker 1, `forced` at worker 0, which has the queue. */
+static int start_ldap_with_workers(void **state)
+{
+	fake_workers = 2;
+	return start_ldap(state);
+}
+
 static int start_ldap_nowhere(void **state)
 {
 	(void)state;
@@ -206,7 +213,9 @@ static struct endpoint *connect_as(const char *user, const char *database)
 	if (!is_built_in)
 		skip();
 	client = fake_accept(-1);
+	fake_deliver();
 	send_startup(client, PROTOCOL_3_0, "user", user, "database", database, NULL);
+	fake_deliver();
 	return client;
 }
 
@@ -731,6 +740,92 @@ static void test_ldap_and_pam_have_separate_queues(void **state)
 	assert_accepted(client);
 }
 
+/* --- several workers ---------------------------------------------------------------------- */
+
+static void fill_queue_from_all_workers(void)
+{
+	char name[16];
+
+	set_gate_closed(true);
+	for (unsigned i = 0; i < QUEUE_SIZE; i++) {
+		snprintf(name, sizeof(name), "c%u", i);
+		queued[i] = log_in(name, i % 2 ? "db" : "forced", "secret");
+	}
+	fake_deliver();
+	assert_false(fake_logged("queue is full"));
+}
+
+/* As assert_accepted(): the answer comes to the first worker, and then by mail. */
+static void assert_accepted_by_mail(struct endpoint *client)
+{
+	while (!is_closed(client) &&
+		endpoint_client(client)->link.state == CLIENT_AUTHENTICATING) {
+		sched_yield();
+		fake_deliver();
+	}
+	assert_false(is_closed(client));
+	assert_state(client, CLIENT_WELCOMING);
+}
+
+static void test_queue_holds_for_all_workers(void **state)
+{
+	struct endpoint *late;
+
+	(void)state;
+	fill_queue_from_all_workers();
+	late = log_in("late", "db", "secret");
+	fake_deliver();
+	assert_int_equal(link_registry(endpoint_link(late))->number, 1);
+	assert_true(fake_logged("WARNING LDAP queue is full, waiting"));
+	assert_null(fake_registry_of(1)->ldap);
+	wait_at_gate(THREADS);
+	set_gate_closed(false);
+	for (unsigned i = 0; i < QUEUE_SIZE; i++)
+		assert_accepted_by_mail(queued[i]);
+	assert_accepted_by_mail(late);
+	assert_int_equal(checked, QUEUE_SIZE + 1);
+}
+
+static void test_clients_of_all_workers_that_leave_are_not_checked(void **state)
+{
+	struct endpoint *late, *next;
+
+	(void)state;
+	fill_queue_from_all_workers();
+	late = log_in("late", "db", "secret");
+	fake_deliver();
+	wait_at_gate(THREADS);
+	disconnect(late);
+	for (unsigned i = 0; i < QUEUE_SIZE; i++)
+		disconnect(queued[i]);
+	fake_deliver();
+	assert_closed(late);
+	set_gate_closed(false);
+	next = log_in("next", "db", "secret");
+	assert_accepted_by_mail(next);
+	assert_null(strstr(order, "late"));
+	assert_int_equal(checked, THREADS + 1);
+}
+
+static void test_client_of_another_worker_may_leave_while_its_answer_is_in_the_mail(
+	void **state)
+{
+	struct endpoint *client, *next;
+
+	(void)state;
+	client = log_in("external", "db", "secret");
+	/* The mail is in the box of worker 1, which has no turn before the client goes. */
+	while (!fake_registry.ldap ||
+		endpoint_client(client)->login->external_auth->answer != EXTERNAL_AUTH_RIGHT)
+		loop_turn(&fake_loop, true);
+	scripted_end(client->script);
+	scripted_run_all(client->script);
+	assert_closed(client);
+	fake_deliver();
+	next = log_in("next", "db", "secret");
+	assert_accepted_by_mail(next);
+}
+
 int main(void)
 {
 #define LDAP(name) cmocka_unit_test_setup_teardown(name, start_ldap, end)
@@ -738,6 +833,11 @@ int main(void)
 #define HBA(name) cmocka_unit_test_setup_teardown(name, start_hba, end_hba)
 #define WITH(start, name) cmocka_unit_test_setup_teardown(name, start, end)
 	const struct CMUnitTest tests[] = {
+		WITH(start_ldap_with_workers, test_queue_holds_for_all_workers),
+		WITH(start_ldap_with_workers,
+			test_clients_of_all_workers_that_leave_are_not_checked),
+		WITH(start_ldap_with_workers,
+			test_client_of_another_worker_may_leave_while_its_answer_is_in_the_mail),
 		LDAP(test_right_password_creates_the_user),
 		LDAP(test_wrong_password_creates_no_user),
 		LDAP(test_failed_check_is_logged_as_a_warning),
