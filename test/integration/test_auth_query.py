@@ -582,7 +582,9 @@ def test_lookups_never_take_the_whole_pool(asking):
     pooler = asking({"pool_mode": "transaction", **settings},
                     databases={"main": {"pool_size": 8}}, auth={"asker": "x"})
     worker = pooler.client("asker", password="x")
-    waiting = [pooler.raw().send_startup(f"slow{i}") for i in range(100)]
+    running = [pooler.raw().send_startup(f"slow{i}") for i in range(2)]
+    pooler.wait_pool("main", "asker", sv_active=2, cl_waiting=2)
+    waiting = [pooler.raw().send_startup(f"slow{i}") for i in range(2, 100)]
     pooler.wait_pool("main", "asker", sv_active=2, cl_waiting=100)
     others = [pooler.client("asker", password="x") for _ in range(5)]
     for client in [worker, *others]:
@@ -590,9 +592,10 @@ def test_lookups_never_take_the_whole_pool(asking):
     pooler.wait_pool("main", "asker", sv_active=8, cl_waiting=100)
     for client in [worker, *others]:
         client.query("COMMIT")
-    errors = [client.fatal().text for client in waiting[2:]]
+    errors = [client.fatal().text for client in waiting]
     assert set(errors) == {"query_wait_timeout"}
     assert worker.value("SELECT 1") == "1"
+    assert all(client.silent(0.1) for client in running)
 
 
 def test_a_pause_makes_logins_wait(asking):

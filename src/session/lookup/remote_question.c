@@ -19,9 +19,7 @@ struct remote_question {
 	struct mail withdrawal; /* there and back */
 	struct loop *asking, *home;
 	struct login *login; /* used by the asking worker only; NULL: it has ended */
-	/* Used by the other worker only, until the answer. */
-	struct asker asker;
-	bool answered;
+	struct asker asker; /* used by the other worker only */
 	/* Used by both. */
 	_Atomic usec_t queued_at; /* as that of the asker */
 	atomic_bool has_moved; /* the mail about it is on its way */
@@ -142,7 +140,6 @@ static struct remote_question *of_asker(struct asker *asker)
 
 static void answer(struct remote_question *remote, enum outcome outcome)
 {
-	remote->answered = true;
 	remote->outcome = outcome;
 	remote->mail.deliver = on_answer;
 	crew_post(remote->asking, &remote->mail);
@@ -205,8 +202,7 @@ static void on_withdrawal(struct mail *mail, struct loop *loop)
 	struct remote_question *remote = of_withdrawal(mail);
 
 	(void)loop;
-	if (!remote->answered)
-		lookup_leave(&remote->asker);
+	lookup_leave(&remote->asker); /* does nothing after the answer */
 	mail->deliver = on_withdrawn;
 	crew_post(remote->asking, mail);
 }
