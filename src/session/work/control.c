@@ -3,6 +3,7 @@
 
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
+#include "session/notify/channels.h"
 #include "session/pool/peering.h"
 #include "session/work/suspend.h"
 
@@ -242,8 +243,11 @@ static void kill_database(struct registry *registry, struct database *database, 
 		pause_database(registry, database);
 	TAILQ_FOREACH (pool, &database->pools, in_database)
 		empty_pool(pool, REASON_DATABASE_REMOVED);
-	TAILQ_FOREACH_SAFE (pool, &database->pools, in_database, next)
+	TAILQ_FOREACH_SAFE (pool, &database->pools, in_database, next) {
+		/* The last hand-over may just have ended, and the pool gets no turn any more. */
+		channels_release(pool);
 		registry_drop_pool(pool);
+	}
 }
 
 void control_kill(struct registry *registry, struct database *database, bool paused)

@@ -354,6 +354,25 @@ static void test_unconfigured_user_is_freed_with_its_last_client_and_pool(void *
 	assert_false(is_known("passing"));
 }
 
+/* Each worker has users of its own: only that of the pool's worker is freed. */
+static void test_user_of_a_pool_is_freed_at_its_worker(void **state)
+{
+	struct registry *home;
+	struct pool *pool;
+
+	(void)state;
+	fake_workers = 2;
+	fake_start(with_template);
+	pool = fake_pool("app", "passing");
+	home = pool->registry;
+	assert_int_equal(home->number, 1);
+	assert_non_null(registry_open_user(&fake_registry, "passing"));
+	registry_drop_pool(pool);
+	assert_null(registry_find_user(home, "passing"));
+	assert_true(is_known("passing"));
+	registry_let_go_user(&fake_registry, registry_find_user(&fake_registry, "passing"));
+}
+
 static void test_configured_user_is_kept(void **state)
 {
 	(void)state;
@@ -603,6 +622,7 @@ int main(void)
 		TEST(server_user_is_the_forced_user_or_the_clients),
 		TEST(dropped_pool_is_removed_everywhere),
 		TEST(unconfigured_user_is_freed_with_its_last_client_and_pool),
+		cmocka_unit_test_teardown(test_user_of_a_pool_is_freed_at_its_worker, fake_end),
 		TEST(configured_user_is_kept),
 		TEST(dropped_database_is_freed_with_its_last_client),
 		TEST(dropped_database_without_clients_is_freed_at_once),

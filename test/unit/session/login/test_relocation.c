@@ -177,6 +177,7 @@ static void note_client(struct buffer *record, const struct endpoint *endpoint)
 {
 	const struct client_link *client;
 	char remote[ADDRESS_TEXT_SIZE];
+	usec_t now;
 
 	note(record, "\nclients %u, admitted %u", fake_process.limits.clients,
 		fake_process.limits.admitted);
@@ -185,12 +186,19 @@ static void note_client(struct buffer *record, const struct endpoint *endpoint)
 		return;
 	}
 	client = endpoint_client(endpoint);
+	now = loop_now(client->link.stream.loop);
 	note(record, ", %s", client_state_name(client_state(client)));
 	/* Before it has said what it wants it may be anywhere. */
 	if (client->link.state != CLIENT_GREETING)
 		note(record, " at worker %u", link_registry(&client->link)->number);
 	note(record, " from %s proxy %u held %u", address_text(&client->link.remote, remote),
 		client->proxy, client->link.held_length);
+	note(record, ", id %llu, age %lld, silent for %lld, to be closed in %lld",
+		(unsigned long long)client->link.id,
+		(long long)(now - client->link.connect_time),
+		(long long)(now - client->link.request_time),
+		(long long)(client->deadline.due > 0 ? client->deadline.due - now : 0));
+	note(record, ", logins %u", link_registry(&client->link)->login_count);
 	note(record, ", database %s, user %s, counted %u%u%u%u",
 		client->database ? client->database->name : "-",
 		client->user ? client->user->name : "-", client->counted_in_process,
@@ -262,6 +270,7 @@ static void record_talk(
 	client = fake_accept(-1);
 	assert_true(arrives_at == 0 || fake_is_in_mail(client));
 	fake_deliver();
+	fake_advance(USEC_PER_SEC);
 	for (unsigned i = 0; i < talk->count; i++) {
 		say(client, &talk->steps[i], split);
 		note_output(record, "client", client);

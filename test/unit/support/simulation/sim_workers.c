@@ -194,14 +194,28 @@ static unsigned check_links(const struct registry *registry, unsigned *admitted)
 	return clients;
 }
 
+/* What has work is served by a turn of its own loop. */
+static void check_work(const struct registry *registry)
+{
+	const struct loop_task *task = registry->loop->work.first;
+	const struct pool *pool;
+
+	if (TAILQ_EMPTY(&registry->work))
+		return;
+	TAILQ_FOREACH (pool, &registry->work, in_work)
+		assert_ptr_equal(pool->registry, registry);
+	while (task && task != &registry->work_task)
+		task = task->next;
+	assert_ptr_equal(task, &registry->work_task);
+}
+
 static void check_pools(const struct registry *registry)
 {
 	const struct database *database;
 	const struct pool *pool;
 	unsigned databases = 0;
 
-	TAILQ_FOREACH (pool, &registry->work, in_work)
-		assert_ptr_equal(pool->registry, registry);
+	check_work(registry);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		assert_ptr_equal(pool->registry, registry);
 		assert_ptr_equal(pool->database->registry, registry);
