@@ -13,7 +13,8 @@
 
 static bool is_stuck(void)
 {
-	const char *thread = getenv("PGUSHER_STUCK_THREAD"), *path = getenv("PGUSHER_STUCK_ARM");
+	const char *thread = getenv("PGUSHER_STUCK_THREAD"),
+		   *path = getenv("PGUSHER_STUCK_ARM");
 	char name[16];
 
 	return thread && path && prctl(PR_GET_NAME, name) == 0 && strcmp(name, thread) == 0 &&

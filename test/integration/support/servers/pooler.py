@@ -176,10 +176,7 @@ class Pooler:
         }
         program = popen.pop("program", None) or binary()
         if self.is_pgusher != (program == binary()):
-            # PgBouncer does not know all of them.
-            self.is_pgusher = program == binary()
-            self.settings.setdefault("session_functions_refresh", None)
-            self.write_config()
+            self._change_program(program == binary())
         arguments = [*wrap, program, *options] + ([self.config_path] if config else [])
         with open(self.log_path, "ab") as log:
             own(self.log_path)
@@ -194,6 +191,15 @@ class Pooler:
             )
         self.exit_code = None
         return self.process
+
+    def _change_program(self, is_pgusher):
+        """PgBouncer does not know all settings. What a test has written itself stays."""
+        with open(self.path("pgusher.ini"), encoding="utf-8") as file:
+            is_own = file.read() == self.config_text()
+        self.is_pgusher = is_pgusher
+        self.settings.setdefault("session_functions_refresh", None)
+        if is_own or not is_pgusher:
+            self.write_config()
 
     def start(self, *options, **popen):
         """Start and wait until clients are accepted."""
