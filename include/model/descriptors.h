@@ -29,7 +29,6 @@ struct descriptors {
 	unsigned limit; /* descriptors that may be open; 0: not known */
 	unsigned others; /* open for something else than clients and servers */
 	unsigned kept; /* for servers, open or not */
-	usec_t searched; /* when there was last no idle server to close for another; 0: never */
 };
 
 /*

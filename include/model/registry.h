@@ -48,6 +48,14 @@ struct link_rules {
 	const struct relay_rule *client_steps[CLIENT_STEPS];
 };
 
+/* A mail by which a worker asks the others for a descriptor: session/pool/eviction. */
+struct eviction_call {
+	struct mail mail;
+	const struct registry *from;
+	bool travels; /* it has not come back yet */
+	bool has_closed; /* a worker has closed an idle server */
+};
+
 struct registry {
 	struct process *process;
 	unsigned number; /* of its worker: the one in process.registries */
@@ -67,6 +75,8 @@ struct registry {
 	struct pool_list work; /* pools with has_work: see pool_needs_work() */
 	struct cap_list caps_due; /* caps below which a place may be free: see cap_is_due() */
 	struct pool *cap_called; /* the next of a queue, about to launch a server; or NULL */
+	usec_t evicted_none; /* when there was last no idle server to close for another; 0: never */
+	struct eviction_call eviction_call;
 	struct pool *cap_reserved; /* has places for a server: see cap_reserve(); or NULL */
 	struct cap
 		server_cap; /* of the process, max_server_connections: the part of this worker */

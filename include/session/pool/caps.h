@@ -46,11 +46,8 @@ bool caps_allow_server(struct pool *pool, enum caps_purpose purpose, usec_t sinc
 /* The same for a server that watches its host. Another one must still fit in then. */
 bool caps_allow_watch(struct pool *pool);
 
-/*
- * To be called after caps_allow_server(): gives the places back if no server has taken them. Returns
- * is_launched.
- */
-bool caps_end_launch(struct pool *pool, bool is_launched);
+/* To be called after caps_allow_server(): gives the places back if no server has taken them. */
+void caps_end_launch(struct pool *pool);
 
 /*
  * A server is free, and its pool has caps. Returns true if it was closed, because another pool

@@ -43,12 +43,6 @@ bool launch_for_replication(struct client_link *client);
  */
 bool launch_listening_server(struct pool *pool);
 
-/*
- * Close the least recently used idle server of all pools, for its descriptor. Returns false if
- * there is none, or a search shortly before found none.
- */
-bool launch_evict_for_process(struct registry *registry);
-
 /* Returns true if the last attempt has failed and the next one is not due yet. */
 bool launch_must_pause(const struct pool *pool);
 

@@ -25,12 +25,30 @@ static void log_accepted(const struct client_link *client)
 			address_text(&client->link.remote, from), address_text(&local, to));
 }
 
+/* Silent clients may be at any worker, since connections are dealt out in turn. */
+static bool drop_elsewhere(struct process *process)
+{
+	struct registry *each;
+	bool dropped = false;
+
+	process_stop_others(process);
+	EACH_REGISTRY (each, process) {
+		dropped = drop_silent_logins_one(each, NULL, CLIENT_REJECTED_FD_LIMIT);
+		if (dropped)
+			break;
+	}
+	process_let_others_run(process);
+	return dropped;
+}
+
 bool client_accept_has_room(void *context)
 {
 	struct registry *registry = context;
+	struct process *process = registry->process;
 
-	while (!descriptors_allow_login(registry->process)) {
-		if (!drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT))
+	while (!descriptors_allow_login(process)) {
+		if (!drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_FD_LIMIT) &&
+			(process->workers < 2 || !drop_elsewhere(process)))
 			return false;
 	}
 	return true;

@@ -16,7 +16,7 @@
 #include "session/login/drop_silent_logins.h"
 #include "session/lookup/auth_query.h"
 #include "session/parameters/client_parameters.h"
-#include "session/pool/launch.h"
+#include "session/pool/eviction.h"
 #include "session/server/own_connection.h"
 #include "session/work/replication.h"
 #include "wire/startup.h"
@@ -263,8 +263,7 @@ static bool free_descriptor(struct client_link *client)
 {
 	struct registry *registry = link_registry(&client->link);
 
-	return (descriptors_servers_exceed(registry->process) &&
-		       launch_evict_for_process(registry)) ||
+	return (descriptors_servers_exceed(registry->process) && eviction_run(registry)) ||
 		drop_silent_logins_one(registry, client, CLIENT_REJECTED_FD_LIMIT);
 }
 
@@ -284,6 +283,7 @@ static bool has_descriptor(struct client_link *client, bool console)
 		return false;
 	}
 	limits_admit_client(client, console);
+	eviction_ask_ahead(registry);
 	return true;
 }
 

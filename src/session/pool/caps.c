@@ -294,10 +294,9 @@ bool caps_allow_watch(struct pool *pool)
 	return cap_reserve(pool, now_of(pool), 1) == CAPS;
 }
 
-bool caps_end_launch(struct pool *pool, bool is_launched)
+void caps_end_launch(struct pool *pool)
 {
 	cap_release(pool->registry);
-	return is_launched;
 }
 
 /* --- the queue ---------------------------------------------------------------------------- */

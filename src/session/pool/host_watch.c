@@ -139,7 +139,8 @@ static void launch(struct registry *registry, struct host *host)
 		!caps_allow_watch(pool))
 		return;
 	host->asked_at = now_of(registry);
-	caps_end_launch(pool, server_login_begin_watch(pool, host, registry->login_owner));
+	server_login_begin_watch(pool, host, registry->login_owner);
+	caps_end_launch(pool);
 }
 
 void host_watch_begin(struct server_link *server)

@@ -10,6 +10,7 @@
 #include "session/notify/listening_server.h"
 #include "session/pool/cancel_queue.h"
 #include "session/pool/caps.h"
+#include "session/pool/eviction.h"
 #include "session/pool/login_concurrency.h"
 #include "session/pool/lookup.h"
 #include "session/pool/reserve.h"
@@ -23,9 +24,6 @@
 
 /* Shortest pause, so that pgusher does not retry as fast as a server can refuse connections. */
 #define SHORTEST_RETRY (USEC_PER_SEC / 20)
-
-/* After a search for an idle server among all pools in vain. */
-#define SEARCH_PAUSE (USEC_PER_SEC / 20)
 
 /* --- limits ------------------------------------------------------------------------------- */
 
@@ -46,24 +44,6 @@ bool launch_must_pause(const struct pool *pool)
 		loop_now(pool->registry->loop) - pool->last_launch < retry_pause(pool);
 }
 
-/* Set *oldest to the idle server of this pool that was used least recently, if it is older. */
-static void find_least_used(const struct pool *pool, struct server_link **oldest)
-{
-	const bool busy = pool_wanted_servers(pool) > 0;
-
-	for (enum server_list list = SERVERS_IDLE; list <= SERVERS_TESTED; list++) {
-		struct link *link;
-
-		/* Used and tested servers will soon serve clients that wait in their pool. */
-		if (list == SERVERS_ACTIVE || (busy && list != SERVERS_IDLE))
-			continue;
-		TAILQ_FOREACH (link, &pool->servers[list], place) {
-			if (!*oldest || link->request_time < (*oldest)->link.request_time)
-				*oldest = server_of(link);
-		}
-	}
-}
-
 /* Since when the client, or look-up, that has waited longest for this pool has waited. */
 static usec_t waits_since(const struct pool *pool)
 {
@@ -81,23 +61,6 @@ static usec_t waits_since(const struct pool *pool)
 	return since;
 }
 
-bool launch_evict_for_process(struct registry *registry)
-{
-	struct descriptors *descriptors = &registry->process->descriptors;
-	const usec_t now = loop_now(registry->loop);
-	struct server_link *oldest = NULL;
-	const struct pool *pool;
-
-	if (descriptors->searched != 0 && now - descriptors->searched < SEARCH_PAUSE)
-		return false;
-	TAILQ_FOREACH (pool, &registry->pools, in_registry)
-		find_least_used(pool, &oldest);
-	descriptors->searched = oldest ? 0 : now;
-	if (oldest)
-		server_close_for(oldest, REASON_EVICTED);
-	return oldest != NULL;
-}
-
 /*
  * Returns true if there is a descriptor for one more server. may_evict: close an idle server of
  * any pool if there is none.
@@ -108,7 +71,7 @@ static bool descriptors_allow(struct registry *registry, bool may_evict)
 		.kind = "no descriptor for a server", .about = ""};
 
 	while (!descriptors_allow_server(registry->process, false)) {
-		if (may_evict && launch_evict_for_process(registry))
+		if (may_evict && eviction_run(registry))
 			continue;
 		if (may_evict)
 			log_write_repeated(LEVEL_WARNING, NULL, &likeness,
@@ -117,6 +80,15 @@ static bool descriptors_allow(struct registry *registry, bool may_evict)
 		return false;
 	}
 	return true;
+}
+
+/* After caps_allow_server(). Returns is_launched. */
+static bool end_launch(struct pool *pool, bool is_launched)
+{
+	caps_end_launch(pool);
+	if (is_launched)
+		eviction_ask_ahead(pool->registry);
+	return is_launched;
 }
 
 /* Connect to a peer if a cancel request waits and the limit of its pool allows it. */
@@ -175,11 +147,10 @@ bool launch_server(struct pool *pool, bool top_up)
 		    pool, top_up ? CAPS_FOR_MINIMUM : CAPS_FOR_CLIENTS, waits_since(pool)))
 		return false;
 	if (!descriptors_allow(pool->registry, !top_up))
-		return caps_end_launch(pool, false);
+		return end_launch(pool, false);
 	if (waiter.since > 0)
 		reserve_log_use(waiter);
-	return caps_end_launch(
-		pool, server_login_begin(pool, NULL, pool->registry->login_owner));
+	return end_launch(pool, server_login_begin(pool, NULL, pool->registry->login_owner));
 }
 
 enum launch_result launch_replacement(struct pool *pool)
@@ -191,7 +162,7 @@ enum launch_result launch_replacement(struct pool *pool)
 		return LAUNCH_NOT_NOW;
 	if (!caps_allow_server(pool, CAPS_FOR_MINIMUM, loop_now(pool->registry->loop)))
 		return LAUNCH_NO_ROOM;
-	return caps_end_launch(
+	return end_launch(
 		       pool, server_login_begin_replacement(pool, pool->registry->login_owner))
 		? LAUNCH_BEGUN
 		: LAUNCH_NOT_NOW;
@@ -213,7 +184,7 @@ bool launch_listening_server(struct pool *pool)
 	}
 	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, waits < since ? waits : since))
 		return false;
-	return caps_end_launch(pool,
+	return end_launch(pool,
 		descriptors_allow(pool->registry, true) &&
 			server_login_begin_listening(pool, pool->registry->login_owner));
 }
@@ -233,7 +204,7 @@ static bool make_room(struct pool *pool)
 	while (is_full(pool)) {
 		struct server_link *oldest = NULL;
 
-		find_least_used(pool, &oldest);
+		eviction_find(pool, &oldest);
 		if (!oldest)
 			return false;
 		server_close_for(oldest, REASON_EVICTED);
@@ -257,9 +228,9 @@ bool launch_for_replication(struct client_link *client)
 	if (!caps_allow_server(pool, CAPS_FOR_CLIENTS, client->wait_start))
 		return false;
 	if (!descriptors_allow(pool->registry, true))
-		return caps_end_launch(pool, false);
+		return end_launch(pool, false);
 	if (reserve)
 		reserve_log_use(reserve_waiter_of(client));
-	return caps_end_launch(
+	return end_launch(
 		pool, server_login_begin_replication(client, pool->registry->login_owner));
 }
