@@ -16,7 +16,6 @@
 struct client_link;
 struct database;
 struct pool;
-struct process;
 struct registry;
 struct user;
 
@@ -26,9 +25,6 @@ struct limits {
 	unsigned admitted; /* of these clients: limits_admit_client() */
 	unsigned consoles; /* of the admitted ones: clients of the console */
 };
-
-/* Returns how many server connections there are, at all workers. */
-unsigned limits_servers(const struct process *process);
 
 /* Count, or uncount, the socket of a client: it was accepted, or closed. */
 void limits_take_socket(struct registry *registry);

@@ -138,6 +138,12 @@ struct registry {
  */
 bool registry_init(struct registry *registry, struct process *process, struct loop *loop);
 
+/* Returns how many server connections there are, at all workers. */
+static inline unsigned process_servers(const struct process *process)
+{
+	return cap_servers(&process->registries[0]->server_cap);
+}
+
 /* Free all objects. All links must be closed before. */
 void registry_free(struct registry *registry);
 

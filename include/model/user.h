@@ -51,7 +51,11 @@ int user_max_clients(const struct user *user, const struct settings *settings);
  * Return how many servers, and clients, there are of the user of this name at all workers; each worker
  * has a struct user of its own. Any of these may be asked, by its worker.
  */
-unsigned user_servers(const struct user *user);
+static inline unsigned user_servers(const struct user *user)
+{
+	return cap_servers(&user->cap);
+}
+
 unsigned user_clients(const struct user *user);
 
 #endif

@@ -74,7 +74,7 @@ static unsigned count_open(void)
 void descriptor_limit_count_others(struct registry *registry)
 {
 	struct process *process = registry->process;
-	const unsigned links = process->limits.clients + limits_servers(process);
+	const unsigned links = process->limits.clients + process_servers(process);
 	const unsigned count = count_open();
 
 	process->descriptors.others = count > links ? count - links : OTHERS_UNCOUNTED;

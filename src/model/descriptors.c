@@ -97,7 +97,7 @@ static unsigned admitted_of(const struct process *process)
 
 static unsigned servers_or_kept(const struct process *process)
 {
-	const unsigned servers = limits_servers(process), kept = kept_of(process);
+	const unsigned servers = process_servers(process), kept = kept_of(process);
 
 	return servers > kept ? servers : kept;
 }
@@ -147,13 +147,13 @@ unsigned descriptors_clients_most(const struct process *process)
 
 bool descriptors_servers_exceed(const struct process *process)
 {
-	return limits_servers(process) > kept_of(process);
+	return process_servers(process) > kept_of(process);
 }
 
 bool descriptors_allow_server(const struct process *process, bool for_cancel)
 {
 	const struct descriptors *descriptors = &process->descriptors;
-	const unsigned servers = limits_servers(process);
+	const unsigned servers = process_servers(process);
 
 	if (!fits(process, (uint64_t)clients_of(process) + servers + 1))
 		return false;

@@ -10,11 +10,6 @@ static bool within(unsigned count, int limit)
 	return limit <= 0 || count <= (unsigned)limit;
 }
 
-unsigned limits_servers(const struct process *process)
-{
-	return cap_servers(&process->registries[0]->server_cap);
-}
-
 void limits_take_socket(struct registry *registry)
 {
 	SHARED_ADD(registry->process->limits.clients, 1);

@@ -48,11 +48,6 @@ int user_max_clients(const struct user *user, const struct settings *settings)
 	return settings->max_user_client_connections;
 }
 
-unsigned user_servers(const struct user *user)
-{
-	return cap_servers(&user->cap);
-}
-
 unsigned user_clients(const struct user *user)
 {
 	const struct tally_share *share = user->cap.share;

@@ -95,7 +95,7 @@ static void log_in(struct endpoint *server)
 static void turn_of(const struct registry *registry)
 {
 	crew_turn(registry->loop, false);
-	assert_true(limits_servers(&fake_process) <= 1000);
+	assert_true(process_servers(&fake_process) <= 1000);
 }
 
 /* Two turns of each loop, after which nothing is on its way. */
@@ -125,7 +125,7 @@ static void test_servers_of_all_workers_count(void **state)
 	assert_int_equal(user_servers(here->user), 2);
 	assert_int_equal(user_servers(there->user), 2);
 	assert_int_equal(here->user->cap.servers, 1);
-	assert_int_equal(limits_servers(&fake_process), 2);
+	assert_int_equal(process_servers(&fake_process), 2);
 	fake_set("max_user_connections", "2");
 	assert_true(cap_is_full(here, CAP_USER));
 	assert_true(cap_is_full(there, CAP_USER));
@@ -160,7 +160,7 @@ static void test_a_place_that_was_taken_for_a_launch_is_given_back(void **state)
 	assert_false(caps_allow_server(there, CAPS_FOR_MINIMUM, 1));
 	caps_end_launch(here);
 	assert_int_equal(user_servers(here->user), 0);
-	assert_int_equal(limits_servers(&fake_process), 0);
+	assert_int_equal(process_servers(&fake_process), 0);
 	assert_true(caps_allow_server(there, CAPS_FOR_MINIMUM, 1));
 	caps_end_launch(there);
 	/* Below no cap, if one of them is full. */
@@ -390,7 +390,7 @@ static void check_limits(const struct run *run)
 {
 	static const char *const users[] = {"alice", "bob"};
 
-	assert_true(limits_servers(&fake_process) <= run->limit_process);
+	assert_true(process_servers(&fake_process) <= run->limit_process);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct user *user = registry_find_user(&fake_registry, users[i]);
 

@@ -643,5 +643,5 @@ void fake_check(void)
 		assert_int_equal(database->cap.servers, servers_of(database, NULL));
 	EACH_REGISTRY (each, &fake_process)
 		check_users(each);
-	assert_int_equal(limits_servers(&fake_process), servers_of(NULL, NULL));
+	assert_int_equal(process_servers(&fake_process), servers_of(NULL, NULL));
 }
