@@ -212,6 +212,9 @@ void registry_drop_database(struct database *database);
 /* Sort databases, users and pools by the bytes of their names, as SHOW lists them. */
 void registry_sort(struct registry *registry);
 
+/* The same for the users alone. */
+void registry_sort_users(struct registry *registry);
+
 /*
  * Make the users of the current configuration, and set secret and [users] entry of all users.
  * Returns false when out of memory.

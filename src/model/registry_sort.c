@@ -113,6 +113,12 @@ static bool sort_pools(struct directory *directory)
 	return true;
 }
 
+void registry_sort_users(struct registry *registry)
+{
+	if (!registry->users_sorted)
+		registry->users_sorted = sort_users(registry);
+}
+
 /* When out of memory, leave the old order. */
 void registry_sort(struct registry *registry)
 {
@@ -120,6 +126,5 @@ void registry_sort(struct registry *registry)
 
 	if (!directory->sorted)
 		directory->sorted = sort_databases(directory) && sort_pools(directory);
-	if (!registry->users_sorted)
-		registry->users_sorted = sort_users(registry);
+	registry_sort_users(registry);
 }

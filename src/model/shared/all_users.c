@@ -11,7 +11,7 @@ struct user_walk user_walk_begin(struct process *process)
 	struct registry *each;
 
 	EACH_REGISTRY (each, process) {
-		registry_sort(each);
+		registry_sort_users(each);
 		walk.next[each->number] = each->users;
 	}
 	return walk;

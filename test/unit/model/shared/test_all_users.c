@@ -69,10 +69,11 @@ static void test_users_of_one_name_are_summed(void **state)
 	struct user_sums sums;
 
 	(void)state;
+	first->auto_pools = 1;
 	other->auto_pools = 4;
 	other->forced = true;
 	sums = all_users_sum(&fake_process, first);
-	assert_int_equal(sums.auto_pools, 4);
+	assert_int_equal(sums.auto_pools, 5);
 	assert_true(sums.forced);
 	assert_false(sums.has_pools);
 	/* To sum makes no user. */
