@@ -261,6 +261,7 @@ static void record_talk(
 	struct buffer *record, const struct talk *talk, unsigned arrives_at, unsigned split)
 {
 	struct endpoint *client;
+	uint64_t handle;
 	unsigned others;
 
 	start_anew();
@@ -271,10 +272,17 @@ static void record_talk(
 	assert_true(arrives_at == 0 || fake_is_in_mail(client));
 	fake_deliver();
 	fake_advance(USEC_PER_SEC);
+	handle = handles_give(
+		&fake_process.handles, &endpoint_link(client)->handle, endpoint_link(client));
 	for (unsigned i = 0; i < talk->count; i++) {
 		say(client, &talk->steps[i], split);
 		note_output(record, "client", client);
 	}
+	/* What SHOW has named is not another client that has its place by now. */
+	assert_true(handle != 0);
+	assert_true(!handles_find(&fake_process.handles, handle) ||
+		(!is_closed(client) &&
+			handles_find(&fake_process.handles, handle) == endpoint_link(client)));
 	note_client(record, client);
 	note_servers(record);
 	end_connection(client);
@@ -492,6 +500,8 @@ static void test_passwords_behind_the_startup_message(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(users); i++) {
+		/* It has until the end of client_login_timeout. */
+		check_login(users[i], "db", NULL);
 		for (size_t j = 0; j < COUNT(passwords); j++) {
 			check_password(users[i], passwords[j], false);
 			check_password(users[i], passwords[j], true);
