@@ -210,6 +210,9 @@ static bool mark_as_asked(struct http *http, struct evhttp_request *evhttp)
 	const struct evhttp_connection *from = evhttp_request_get_connection(evhttp);
 	struct http_connection *connection;
 
+	/* It may have been accepted in the last poll of a turn, behind the arrivals. */
+	if (http->accepted && !http->accepted->refused)
+		adopt(http);
 	TAILQ_FOREACH (connection, &http->open, entry) {
 		if (connection->evhttp == from)
 			return connection->has_asked = true;

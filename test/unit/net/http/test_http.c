@@ -329,6 +329,38 @@ static void test_connections_are_accepted_one_a_turn(void **state)
 		close(fds[i]);
 }
 
+static int late_client;
+
+static void connect_in_work(struct loop_task *task)
+{
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	(void)task;
+	at.sin_port = htons((uint16_t)port);
+	assert_int_equal(connect(late_client, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(send(late_client, ask, strlen(ask), MSG_NOSIGNAL), strlen(ask));
+}
+
+static void do_nothing(struct loop_task *task)
+{
+	(void)task;
+}
+
+/* As consoles have one before their commands. */
+static void test_connection_of_the_last_poll_of_a_turn_is_served(void **state)
+{
+	struct loop_task work = {0}, late = {0};
+
+	(void)state;
+	late_client = socket(AF_INET, SOCK_STREAM, 0);
+	loop_defer_work(&loop, &work, connect_in_work);
+	loop_defer_late(&loop, &late, do_nothing);
+	turn(4);
+	assert_int_equal(asked_count, 1);
+	close(late_client);
+}
+
 static void test_invalid_requests_do_not_reach_the_callback(void **state)
 {
 	static const char *const wrong[] = {
@@ -420,6 +452,7 @@ int main(void)
 		TEST(when_all_have_a_request_the_oldest_is_closed),
 		TEST(number_of_unanswered_requests_is_limited),
 		TEST(connections_are_accepted_one_a_turn),
+		TEST(connection_of_the_last_poll_of_a_turn_is_served),
 		TEST(invalid_requests_do_not_reach_the_callback),
 		TEST(close_closes_all_connections),
 		TEST(invalid_addresses_are_reported),
