@@ -509,6 +509,17 @@ static void test_passwords_behind_the_startup_message(void **state)
 	}
 }
 
+/* The first StartupMessage counts: a client that logs in does not move any more. */
+static void test_a_second_startup_message_moves_no_client(void **state)
+{
+	struct talk talk = {0};
+
+	(void)state;
+	write_login(add_step(&talk), PROTOCOL_3_0, "alice", "db", NULL, NULL);
+	write_login(add_step(&talk), PROTOCOL_3_0, "alice", "other", NULL, NULL);
+	check(&talk, "closed");
+}
+
 /* --- cancel requests and peers ------------------------------------------------------------ */
 
 static void prepare_target(uint8_t key[STARTUP_KEY_MAX], size_t *length)
@@ -720,6 +731,7 @@ int main(void)
 		TEST(test_passwords_behind_the_startup_message, start_plain),
 		TEST(test_passwords_behind_the_startup_message, start_md5),
 		TEST(test_passwords_behind_the_startup_message, start_scram),
+		TEST(test_a_second_startup_message_moves_no_client, start_plain),
 		TEST(test_a_cancel_request_finds_its_query, start_trust),
 		TEST(test_cancel_requests_that_find_nothing, start_trust),
 		TEST(test_questions_of_peers, start_trust),
