@@ -3,7 +3,7 @@
  * First messages of every kind, at each of several workers: wherever a connection arrives, the client
  * and the servers receive the same bytes, the same is counted, and the client ends up at its home.
  */
-#include "session/link/peer_credentials.h"
+#include "session/link/derivation.h"
 #include "session/login/client_accept.h"
 #include "session/login/client_login.h"
 #include "session/login/relocation.h"
@@ -153,11 +153,24 @@ static void note_output(struct buffer *record, const char *whose, const struct e
 	assert_true(buffer_append(record, output, length));
 }
 
+/* Keys are derived on another thread. */
+static void wait_for_derivations(void)
+{
+	for (unsigned i = 0; i < WORKERS; i++) {
+		const struct registry *registry = fake_registry_of(i);
+
+		while (helper_pending(registry->derivations->helper) > 0 ||
+			derivations_pending(registry) > 0)
+			crew_turn(registry->loop, true);
+	}
+}
+
 static void run_until_quiet(struct endpoint *client)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		scripted_run_all(client->script);
 		fake_deliver();
+		wait_for_derivations();
 	}
 }
 
