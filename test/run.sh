@@ -4,6 +4,9 @@
 # print a verdict that ends with the line `N passed, N failed`.
 #   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer build, and those
 #                                  against PostgreSQL 18
+#   PGUSHER_TEST_THREADS=1         build with ThreadSanitizer too, and run the integration tests with
+#                                  four workers under it
+#   PGUSHER_TEST_WORKERS=N         with how many workers the sanitizer build is tested (1)
 #   PGUSHER_TEST_PATRONI=1         run the tests of Patroni with etcd too
 #   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL with its programs in this folder
 #   PGUSHER_TEST_PG18BIN=FOLDER    the programs of PostgreSQL 18, to test the plain build against too
@@ -98,32 +101,33 @@ check() {
 	report "Unit tests and checks of build/$1" "$good" "$bad" $result
 }
 
-# integration NAME [STAGE FOLDER WORDS ALONE]: run the integration tests against $pgbin, or against
-# the PostgreSQL with its programs in FOLDER. ALONE=no leaves out those that measure times.
+# integration NAME WORKERS [STAGE FOLDER WORDS ALONE]: run the integration tests, by pgushers with so
+# many workers, against $pgbin, or against the PostgreSQL with its programs in FOLDER. ALONE=no leaves
+# out those that measure times.
 integration() {
-	stage=integration-${2:-$1}
+	stage=integration-${3:-$1}
 	# The user that the servers run as may be unable to enter the tree, so copy the program. Replace
 	# the file instead of writing to it: a failed test may have left a process that still runs it.
 	cp --remove-destination "$top/build/$1/pgusher" "$programs/pgusher" || exit 1
 	report=$logs/$stage
 	rm -f "$report"-*.xml
-	stage "$stage" env PGUSHER_BIN="$programs/pgusher" PGUSHER_TEST_PGBIN="${3:-$pgbin}" \
-		make --no-print-directory -C "$top/build/$1" check-integration \
-		PYTEST_REPORT="$report" PYTEST_FLAGS="${PYTEST_FLAGS:-}" PYTEST_ALONE="${5:-yes}"
+	stage "$stage" env PGUSHER_BIN="$programs/pgusher" PGUSHER_TEST_PGBIN="${4:-$pgbin}" \
+		PGUSHER_WORKERS="$2" make --no-print-directory -C "$top/build/$1" check-integration \
+		PYTEST_REPORT="$report" PYTEST_FLAGS="${PYTEST_FLAGS:-}" PYTEST_ALONE="${6:-yes}"
 	result=$?
 	good=0 bad=0
 	if [ -f "$report-1.xml" ]; then
 		bad=$(($(attribute failures) + $(attribute errors)))
 		good=$(($(attribute tests) - bad - $(attribute skipped)))
 	fi
-	report "Integration tests of build/$1${4:+ $4}" "$good" "$bad" $result
+	report "Integration tests of build/$1 with workers = $2${5:+ $5}" "$good" "$bad" $result
 }
 
 # Run the integration tests against PostgreSQL 18, if it is available; psql and pgbench are those
 # of the other PostgreSQL. The times that tests measure are pgusher's, with any PostgreSQL.
 integration_18() {
 	find_postgres_18
-	[ -z "$pg18bin" ] || integration plain plain-18 "$pg18bin" "against PostgreSQL 18" no
+	[ -z "$pg18bin" ] || integration plain 4 plain-18 "$pg18bin" "against PostgreSQL 18" no
 }
 
 # Build the drivers that Debian does not have, with the language runtimes that are installed.
@@ -141,12 +145,16 @@ if build plain --enable-werror; then
 	check plain
 	build_drivers
 	find_libpq_18 "$(sed -n 's/^PYTHON = //p' "$top/build/plain/Makefile")"
-	integration plain
+	integration plain 1
 	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration_18
 fi
 if build sanitize --enable-werror --enable-sanitizers; then
 	check sanitize
-	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize
+	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize "${PGUSHER_TEST_WORKERS:-1}"
+fi
+if [ "${PGUSHER_TEST_THREADS:-0}" = 1 ] && build threads --enable-werror --enable-thread-sanitizer; then
+	check threads
+	integration threads 4
 fi
 
 close_run

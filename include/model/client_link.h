@@ -128,6 +128,7 @@ struct client_link {
 	bool counted_in_process : 1, counted_in_consoles : 1;
 	bool counted_in_database : 1, counted_in_user : 1;
 	bool counted_by_address : 1; /* sources_give() must uncount it */
+	bool went_round : 1; /* past all workers, before max_client_conn counts: see login/relocation */
 	enum client_proxy proxy : 3;
 	bool notified; /* it got the notice that it waits */
 	bool leaving; /* a shutdown closes it as soon as it has no transaction: work/drain */

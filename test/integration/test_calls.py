@@ -126,6 +126,8 @@ def counted(new_pooler, programs, fake):
             "max_client_conn": 1000,
             "log_connections": 0,
             "log_disconnections": 0,
+            # The calls of one loop: each further one has its own deadlines and waits.
+            "workers": 1,
         },
         databases={
             "main": {"host": "127.0.0.1", "port": fake.port}, "real": {"dbname": "main"},

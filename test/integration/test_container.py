@@ -100,6 +100,7 @@ def settings():
 
 # Where the default is not set, or a value without meaning.
 VALUES = {
+    "cpu_affinity": "0",
     "peers": "dns:p", "per_address_exempt": "10.0.0.0/8", "proxy_networks": "10.0.0.0/8", "verbose": "1",
 }
 

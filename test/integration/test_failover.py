@@ -451,7 +451,8 @@ def test_a_dead_first_host_costs_one_timeout_for_the_whole_process(routed, pair)
             main=entry(hole.host, primary, attrs="read-write", pool_size=20),
             other=entry(hole.host, primary, attrs="primary", load_balance_hosts="disable"),
             # The pause between two probes is longer than this test.
-            settings={"max_client_conn": 300},
+            # Each worker learns by itself that the host is dead.
+            settings={"max_client_conn": 300, "workers": 1},
         )
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
@@ -578,6 +579,8 @@ def test_a_promoted_standby_keeps_the_servers_of_pools_that_may_use_it(routed, p
         anywhere=entry(standby, attrs="any"),
         preferring=entry(standby, primary, attrs="prefer-standby"),
         readers=entry(standby, primary, attrs="standby"),
+        # Each worker knows roles by its own servers and probes.
+        settings={"workers": 1},
     )
     pid = "SELECT pg_backend_pid()"
     indifferent, preferring, reader = (

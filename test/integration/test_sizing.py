@@ -87,7 +87,7 @@ def test_configuration_of_the_document(new_pooler, cluster):
     place = f"host={cluster.host} port={cluster.port} dbname=main"
     text = Document("sizing.md").text("in pgusher.ini", {"host=db.example.com": place})
     pooler = new_pooler(start=False)
-    settings = "".join(f"{name} = {value}\n" for name, value in pooler.own_settings().items() if value is not None)
+    settings = "".join(f"{name} = {value}\n" for name, value in pooler.own_settings().items())
     pooler.config_text = lambda: text + settings
     pooler.write_config()
     pooler.start()

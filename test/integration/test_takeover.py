@@ -279,6 +279,12 @@ OF_THE_PROCESS = (
     "pgusher_dns_lookups",
     "pgusher_dns_changes",
     "pgusher_http_requests",
+    "pgusher_worker_turns",
+    "pgusher_worker_busy_seconds",
+    "pgusher_worker_stops",
+    "pgusher_worker_wake_ups",
+    "pgusher_worker_mails",
+    "pgusher_worker_moves",
 )
 
 

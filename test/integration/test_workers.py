@@ -6,7 +6,7 @@ import os
 import pytest
 
 from support import wire
-from support.clients.raw import cancel
+from support.clients.raw import ServerError, cancel
 from support.process import run, wait_until
 from support.servers.pooler import binary
 
@@ -246,3 +246,22 @@ def test_shutdown_waits_for_clients_of_all_workers(many):
         client.query("COMMIT")
         client.close()
     assert pooler.wait_exit() == 0
+
+
+def test_silent_logins_of_all_workers_make_room(many):
+    """Accepted by each worker in turn, and dropped wherever they are when clients need their places."""
+    pooler = many({"max_client_conn": 8})
+    silent = [pooler.raw() for _ in range(6)]
+    wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) == len(silent))
+    # Half a second is theirs; from then on each client takes the place of one. The console has one too.
+    clients = []
+    for number in range(7):
+        def comes_in():
+            try:
+                clients.append(pooler.client(database=NAMES[number % len(NAMES)]))
+            except ServerError:
+                return False
+            return True
+
+        wait_until(comes_in)
+    assert [client.query("SELECT 1").value for client in clients] == ["1"] * 7

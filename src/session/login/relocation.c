@@ -7,17 +7,19 @@
 #include "model/link_walk.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/login/drop_silent_logins.h"
 
 /* A client between two workers. */
 struct relocation {
 	struct mail mail;
+	unsigned round; /* so many other workers it passes on its way: see goes_round() */
 	const struct relocation_end *end;
 	struct stream stream; /* away: see stream_leave() */
 	uint64_t id;
 	struct address remote;
 	usec_t connect_time, request_time;
 	enum client_proxy proxy;
-	bool counted_by_address;
+	bool counted_by_address, went_round;
 	size_t length;
 	uint8_t bytes[]; /* received and not handled yet */
 };
@@ -67,6 +69,26 @@ static struct registry *home_of(
 	return NULL;
 }
 
+/*
+ * With max_client_conn reached, another worker may be about to close a client that has disconnected
+ * before this one came, or may have a login that is silent. The connection passes all workers then, and
+ * comes to its home when each has handled what had arrived there; after that the limit counts. One
+ * worker handles disconnections before new connections by itself.
+ */
+static bool goes_round(const struct registry *registry, const struct client_link *client,
+	enum startup_kind kind)
+{
+	return kind == STARTUP_LOGIN && !client->went_round &&
+		!limits_allow_client(registry, false);
+}
+
+static struct registry *after(const struct registry *registry)
+{
+	const struct process *process = registry->process;
+
+	return process->registries[(registry->number + 1) % process->workers];
+}
+
 /* --- arriving ----------------------------------------------------------------------------- */
 
 /* No memory for the client: it is closed without a word, as one that could not be accepted. */
@@ -97,6 +119,7 @@ static struct client_link *arrive(const struct relocation *moved, struct registr
 	client->link.request_time = moved->request_time;
 	client->proxy = moved->proxy;
 	client->counted_by_address = moved->counted_by_address;
+	client->went_round = moved->went_round;
 	client->link.parameters = parameters_empty(registry->parameters);
 	client->deadline.expire = client_limits_expire;
 	link_walk_enroll(registry, &client->link);
@@ -107,11 +130,25 @@ static struct client_link *arrive(const struct relocation *moved, struct registr
 	return client;
 }
 
+/* On its round: a silent login of this worker makes room, as one at its home would. */
+static void pass_on(struct relocation *moved, struct registry *registry)
+{
+	if (!limits_allow_client(registry, false))
+		drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_MAX_CLIENT_CONN);
+	moved->round--;
+	crew_post(after(registry)->loop, &moved->mail);
+}
+
 static void deliver(struct mail *mail, struct loop *loop)
 {
 	struct relocation *moved = (struct relocation *)mail;
-	struct client_link *client = arrive(moved, loop->owner);
+	struct client_link *client;
 
+	if (moved->round > 0) {
+		pass_on(moved, loop->owner);
+		return;
+	}
+	client = arrive(moved, loop->owner);
 	if (client)
 		moved->end->go_on(client, moved->bytes, moved->length);
 	else
@@ -127,13 +164,15 @@ bool relocation_begin(struct client_link *client, enum startup_kind kind,
 {
 	struct registry *registry = link_registry(&client->link);
 	struct process *process = registry->process;
-	const struct registry *home;
+	struct registry *home;
 	struct relocation *moved;
+	bool round;
 
 	if (process->workers < 2 || client->link.state != CLIENT_GREETING)
 		return false;
 	home = home_of(process, kind, message, total);
-	if (!home || home == registry)
+	round = home && goes_round(registry, client, kind);
+	if (!home || (home == registry && !round))
 		return false;
 	moved = malloc(sizeof(*moved) + length);
 	if (!moved) {
@@ -143,6 +182,8 @@ bool relocation_begin(struct client_link *client, enum startup_kind kind,
 	stream_leave(&client->link.stream);
 	*moved = (struct relocation){
 		.mail = {.deliver = deliver},
+		.round = round ? process->workers - 1 : 0,
+		.went_round = round || client->went_round,
 		.end = end,
 		.stream = client->link.stream,
 		.id = client->link.id,
@@ -158,6 +199,6 @@ bool relocation_begin(struct client_link *client, enum startup_kind kind,
 	client->link.stream = (struct stream){.loop = registry->loop, .fd = -1};
 	client_leave(client);
 	registry->moved_out++;
-	crew_post(home->loop, &moved->mail);
+	crew_post((round ? after(home) : home)->loop, &moved->mail);
 	return true;
 }

@@ -105,7 +105,7 @@ class Pooler:
 
     def own_settings(self):
         """The settings of every configuration, unless a test overrides them."""
-        return {
+        settings = {
             "listen_addr": HOST,
             "listen_port": self.port,
             "unix_socket_dir": self.folder,
@@ -115,9 +115,11 @@ class Pooler:
             "stats_users": STATS,
             # Most tests count what servers get, or have fake ones, which have no catalog.
             "session_functions_refresh": 0,
-            # The suite runs with several workers too: PGUSHER_WORKERS=4.
-            "workers": (os.environ.get("PGUSHER_WORKERS") or None) if self.is_pgusher else None,
         }
+        # The suite runs with several workers too: PGUSHER_WORKERS=4.
+        if self.is_pgusher and os.environ.get("PGUSHER_WORKERS"):
+            settings["workers"] = os.environ["PGUSHER_WORKERS"]
+        return settings
 
     def config_text(self):
         """The configuration file's text."""
@@ -194,11 +196,12 @@ class Pooler:
 
     def _change_program(self, is_pgusher):
         """PgBouncer does not know all settings. What a test has written itself stays."""
-        with open(self.path("pgusher.ini"), encoding="utf-8") as file:
+        is_own = False
+        with contextlib.suppress(FileNotFoundError), open(self.config_path, encoding="utf-8") as file:
             is_own = file.read() == self.config_text()
         self.is_pgusher = is_pgusher
         self.settings.setdefault("session_functions_refresh", None)
-        if is_own or not is_pgusher:
+        if is_own:
             self.write_config()
 
     def start(self, *options, **popen):
