@@ -285,6 +285,13 @@ bool lifecycle_start(
 		return false;
 	make_metrics(daemon);
 	janitor_start(&daemon->janitor, &daemon->registry, after_upkeep);
+	/*
+	 * Before a takeover is committed: should the kernel refuse a thread, the old process goes on.
+	 * The other workers stand still until lifecycle_run().
+	 */
+	if (!workers_start(daemon))
+		return false;
+	process_stop_others(&daemon->process);
 	if (!(daemon->takeover ? finish_takeover(daemon) : serve_metrics(daemon)))
 		return false;
 	descriptor_limit_count_others(&daemon->registry);
@@ -302,10 +309,8 @@ bool lifecycle_run(struct daemon *daemon)
 		event_base_get_method(daemon->loop.base), version_of_adns(), version_of_tls());
 	systemd_ready();
 	service_reload_succeeded();
-	if (workers_start(daemon))
-		crew_run(&daemon->process.crew);
-	else
-		daemon->failed = true;
+	process_let_others_run(&daemon->process);
+	crew_run(&daemon->process.crew);
 	return !daemon->failed;
 }
 
