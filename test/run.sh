@@ -6,7 +6,8 @@
 #                                  against PostgreSQL 18
 #   PGUSHER_TEST_THREADS=1         build with ThreadSanitizer too, and run the integration tests with
 #                                  four workers under it
-#   PGUSHER_TEST_WORKERS=N         with how many workers the sanitizer build is tested (1)
+#   PGUSHER_TEST_WORKERS=N         with how many workers the sanitizer build is tested, and the plain
+#                                  one against PostgreSQL 18 (1)
 #   PGUSHER_TEST_PATRONI=1         run the tests of Patroni with etcd too
 #   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL with its programs in this folder
 #   PGUSHER_TEST_PG18BIN=FOLDER    the programs of PostgreSQL 18, to test the plain build against too
@@ -32,6 +33,7 @@ fi
 find_postgres
 export PGUSHER_TEST_PGBIN="$pgbin"
 
+workers=${PGUSHER_TEST_WORKERS:-1}
 running=
 logs=$top/build/logs
 mkdir -p "$logs"
@@ -127,7 +129,7 @@ integration() {
 # of the other PostgreSQL. The times that tests measure are pgusher's, with any PostgreSQL.
 integration_18() {
 	find_postgres_18
-	[ -z "$pg18bin" ] || integration plain 4 plain-18 "$pg18bin" "against PostgreSQL 18" no
+	[ -z "$pg18bin" ] || integration plain "$workers" plain-18 "$pg18bin" "against PostgreSQL 18" no
 }
 
 # Build the drivers that Debian does not have, with the language runtimes that are installed.
@@ -150,7 +152,7 @@ if build plain --enable-werror; then
 fi
 if build sanitize --enable-werror --enable-sanitizers; then
 	check sanitize
-	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize "${PGUSHER_TEST_WORKERS:-1}"
+	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize "$workers"
 fi
 if [ "${PGUSHER_TEST_THREADS:-0}" = 1 ] && build threads --enable-werror --enable-thread-sanitizer; then
 	check threads
