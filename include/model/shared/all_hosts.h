@@ -30,8 +30,8 @@ struct host *host_walk_next(struct host_walk *walk);
 
 /*
  * Returns what all registries know of this host, of the first registry that has it: a copy in `room`, or
- * the host itself if there is one worker. The role is that of the last who was told it, and so is
- * what belongs to it. The host is down for as long as a worker tries it in vain, and otherwise if no
+ * the host itself if there is one worker. The role is that of the registry that was told last, and so
+ * is what belongs to it. The host is down for as long as a worker tries it in vain, and otherwise if no
  * worker has it up. The servers are summed.
  */
 const struct host *all_hosts_view(
