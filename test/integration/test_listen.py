@@ -681,6 +681,18 @@ def test_a_client_that_does_not_read_is_closed_and_blocks_nobody(new_pooler, clu
     assert len(pool.clients()) == 1
 
 
+def test_a_burst_beyond_the_limit_reaches_a_client_that_may_receive(new_pooler, cluster):
+    pool = new_pooler({"pool_mode": "transaction", "max_notify_backlog": 1000})
+    client = pool.client()
+    client.query("LISTEN c")
+    payloads = [f"{i:0400}" for i in range(8)]
+    with cluster.connect("main", "app") as source:
+        # One transaction: pgusher reads them all at once.
+        source.execute("; ".join(f"NOTIFY c, '{each}'" for each in payloads))
+    assert notifications(client, 8) == [("c", each) for each in payloads]
+    assert client.value("SELECT 1") == "1"
+
+
 def test_a_client_in_a_transaction_is_told_why_it_is_closed(new_pooler, cluster):
     pool = new_pooler({"pool_mode": "transaction", "max_notify_backlog": 200000})
     client = pool.client()

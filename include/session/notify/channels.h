@@ -74,7 +74,7 @@ struct channel_listener {
 	struct notification_queue queue;
 	TAILQ_ENTRY(channel_listener) in_hub; /* ready or later */
 	enum listener_place place : 8;
-	bool overflowing; /* its queue is longer than allowed: it is to be closed */
+	bool missed; /* no memory for a notification: the client is to be closed */
 	bool resuming; /* its LISTEN, which was held, is to be judged again */
 	struct notification *error; /* the answer to that LISTEN; NULL: it succeeds */
 	struct buffer unlistens; /* names that UNLISTEN may end: see notify/unlisten */

@@ -11,20 +11,11 @@
 
 /* --- into the queue ----------------------------------------------------------------------- */
 
-static size_t most(const struct channel_listener *listener)
-{
-	const struct settings *settings =
-		link_registry(&listener->client->link)->process->settings;
-
-	return (size_t)settings->max_notify_backlog;
-}
-
 void delivery_offer(struct channel_listener *listener, struct notification *notification)
 {
-	if (listener->overflowing)
+	if (listener->missed)
 		return;
-	listener->overflowing = !notification_queue_add(&listener->queue, notification) ||
-		(most(listener) > 0 && listener->queue.bytes > most(listener));
+	listener->missed = !notification_queue_add(&listener->queue, notification);
 	channels_place(listener, LISTENER_READY);
 }
 
@@ -130,7 +121,19 @@ static void go_on(struct client_link *client)
 	relay_client_resume(client);
 }
 
-static void close_overflowing(struct client_link *client)
+/*
+ * A client that may receive gets all of a burst, however long: only what has to wait for the client is
+ * a backlog.
+ */
+static bool has_long_backlog(const struct channel_listener *listener)
+{
+	const int64_t most =
+		link_registry(&listener->client->link)->process->settings->max_notify_backlog;
+
+	return most > 0 && listener->queue.bytes > (size_t)most && !may_receive(listener->client);
+}
+
+static void close_for_backlog(struct client_link *client)
 {
 	client->link.pool->notify_overflows++;
 	client_close_for(client, REASON_NOTIFY_BACKLOG);
@@ -143,8 +146,8 @@ static void look_at(struct channel_listener *listener)
 
 	channels_place(listener, LISTENER_QUIET);
 	listener->resuming = false;
-	if (listener->overflowing)
-		close_overflowing(client);
+	if (listener->missed || has_long_backlog(listener))
+		close_for_backlog(client);
 	else if (resuming)
 		go_on(client);
 	else
