@@ -143,9 +143,12 @@ class Move:
         )
 
     def pid(self):
-        """The process number of pgusher."""
-        with open(self.pidfile) as file:
-            return int(file.read())
+        """The process number of the pooler, which writes the file after it has made it."""
+        def read():
+            with open(self.pidfile) as file:
+                return file.read()
+
+        return int(wait_until(read, 10, f"a number in {self.pidfile}"))
 
     def go_back(self):
         """Run the last commands of the page, after which pgusher ends."""

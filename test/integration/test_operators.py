@@ -187,7 +187,8 @@ def test_as_cloudnativepg_runs_it(place, server, authority):
         assert rows and {len(row.split("|")) for row in rows} == counts, topic
     # PAUSE of a Pooler, and its end.
     cnpg_console(place, "PAUSE;")
-    assert not encrypted_backends(server)
+    # The connections are closed; PostgreSQL's processes need a moment to end.
+    wait_until(lambda: not encrypted_backends(server))
     cnpg_console(place, "RESUME;")
     with shop(place) as client:
         assert client.execute("SELECT 1").fetchone() == (1,)

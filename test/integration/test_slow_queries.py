@@ -570,7 +570,8 @@ def test_a_query_that_is_taken_over_keeps_its_duration(new_pooler):
     client.read_until("Z")
     row = last(pooler)
     assert (row["text"], row["rows"]) == (None, 1)
-    assert row["total_us"] >= 10 * TENTH
+    # The moment in which it is taken over is not counted.
+    assert row["total_us"] >= 9 * TENTH
 
 
 def test_the_log_changes_nothing_of_what_clients_get(new_pooler, cluster):

@@ -204,7 +204,8 @@ def test_the_watchdog_is_not_notified_if_a_worker_is_stuck(new_pooler, manager, 
     arm = os.path.join(folder, "arm")
     pooler = started(
         new_pooler, manager, {"workers": 3}, WATCHDOG_USEC="400000", LD_PRELOAD=library,
-        PGUSHER_STUCK_THREAD="pgusher-work-2", PGUSHER_STUCK_ARM=arm)
+        PGUSHER_STUCK_THREAD="pgusher-work-2", PGUSHER_STUCK_ARM=arm,
+        ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0")
     for _ in range(3):
         manager.wait("^WATCHDOG=1$", 2)
     with open(arm, "w"):

@@ -38,6 +38,8 @@ OPTIONS = (
     "about:blank",
 )
 TO_BROWSER, FROM_BROWSER = 3, 4
+# The text that the element of a selector shows.
+TEXT = "(s) => { const n = document.querySelector(s); return n?.checkVisibility() ? n.innerText : '' }"
 
 
 def find_browser():
@@ -210,7 +212,7 @@ class BrowserPage:
 
     def text(self, selector="body"):
         """The text that an element shows; empty when it is not there or hidden."""
-        return self.run("(s) => { const n = document.querySelector(s); return n?.checkVisibility() ? n.innerText : '' }", selector)
+        return self.run(TEXT, selector)
 
     def wait_for(self, words, selector="body", timeout=20):
         """Wait until the element shows these words, and return its text."""
