@@ -15,6 +15,12 @@
  */
 void host_role_lives(struct server_link *server, usec_t took);
 
+/*
+ * The host cannot be reached, or has not answered. All workers avoid it for a while; their servers there
+ * are not touched.
+ */
+void host_role_fails(struct registry *registry, struct host *host, const char *error);
+
 /* The host is dead: retire its servers, where databases have other hosts. */
 void host_role_lost(struct registry *registry, struct host *host);
 

@@ -76,8 +76,8 @@ static const struct host *primary_of(const struct host_list *hosts, const struct
 	return NULL;
 }
 
-struct host *hosts_open(
-	struct host_list *hosts, const struct host_item *item, const struct address *address)
+struct host *hosts_find(
+	const struct host_list *hosts, const struct host_item *item, const struct address *address)
 {
 	struct host *host = NULL;
 
@@ -85,6 +85,16 @@ struct host *hosts_open(
 		if (is_at(host, address))
 			return host;
 	}
+	return NULL;
+}
+
+struct host *hosts_open(
+	struct host_list *hosts, const struct host_item *item, const struct address *address)
+{
+	struct host *host = hosts_find(hosts, item, address);
+
+	if (host)
+		return host;
 	host = calloc(1, sizeof(*host) + item->length + 1);
 	if (!host)
 		return NULL;
@@ -102,13 +112,8 @@ struct host *hosts_like(const struct host_list *hosts, const struct host *host)
 {
 	const struct host_item item = {host->name, strlen(host->name), host->port};
 	const bool is_address = host->address.family != AF_UNSPEC;
-	struct host *each = NULL;
 
-	while ((each = hosts_next(hosts, &item, each)) != NULL) {
-		if (is_at(each, is_address ? &host->address : NULL))
-			return each;
-	}
-	return NULL;
+	return hosts_find(hosts, &item, is_address ? &host->address : NULL);
 }
 
 struct host *hosts_next(

@@ -211,7 +211,7 @@ static void give_up(struct registry *registry, struct host *host)
 	char text[HOST_TEXT_SIZE];
 
 	log_write(LEVEL_WARNING, "host %s does not answer", host_text(host, text));
-	host_failed(host, "no answer", now_of(registry), &registry->loop->random);
+	host_role_fails(registry, host, "no answer");
 	server_close_for(host->watch, REASON_HOST_SILENT);
 }
 

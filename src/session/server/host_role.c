@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/server/host_role.h"
 
+#include <string.h>
+
 #include "model/host/host_items.h"
+#include "model/shared/host_news.h"
 #include "model/statistics/reason_facts.h"
 #include "session/link/close.h"
 #include "session/server/host_fit.h"
@@ -94,8 +97,19 @@ void host_role_wake(struct registry *registry)
 	}
 }
 
+static void take_answer(
+	struct registry *registry, struct host *host, const struct host_news *news)
+{
+	if (host->failed_since == 0 || host->failed_since > news->at)
+		return;
+	host_answered(host, 0);
+	if (host->watched)
+		host_role_wake(registry);
+}
+
 void host_role_lives(struct server_link *server, usec_t took)
 {
+	struct registry *registry = link_registry(&server->link);
 	struct host *host = server->at;
 	const bool was_dead = host && host->failed_since > 0;
 	char text[HOST_TEXT_SIZE];
@@ -103,10 +117,34 @@ void host_role_lives(struct server_link *server, usec_t took)
 	if (!host)
 		return;
 	host_answered(host, took);
-	if (!was_dead || !host->watched)
+	if (!was_dead)
+		return;
+	host_news_send(registry, host, take_answer);
+	if (!host->watched)
 		return;
 	link_log(&server->link, LEVEL_LOG, "host %s answers again", host_text(host, text));
-	host_role_wake(link_registry(&server->link));
+	host_role_wake(registry);
+}
+
+/* Each worker that noticed it has chosen a pause: the longest one holds for all. */
+static void take_failure(
+	struct registry *registry, struct host *host, const struct host_news *news)
+{
+	(void)registry;
+	if (host->failed_since > 0 && host->next_try >= news->next_try)
+		return;
+	if (host->failed_since == 0)
+		host->failed_since = news->failed_since;
+	host->next_try = news->next_try;
+	if (host->failures < news->failures)
+		host->failures = news->failures;
+	memcpy(host->error, news->error, sizeof(host->error));
+}
+
+void host_role_fails(struct registry *registry, struct host *host, const char *error)
+{
+	host_failed(host, error, loop_now(registry->loop), &registry->loop->random);
+	host_news_send(registry, host, take_failure);
 }
 
 static bool has_other_hosts(const struct pool *pool, const struct host *host)
@@ -164,20 +202,35 @@ static void doubt_servers(struct pool *pool, const struct host *host)
 	}
 }
 
-void host_role_doubt(struct server_link *server)
+/* Returns false if that was done just now. */
+static bool doubt(struct registry *registry, struct host *host)
 {
-	struct registry *registry = link_registry(&server->link);
-	struct host *host = server->at;
 	struct pool *pool;
 
-	if (!host || loop_now(registry->loop) - host->doubted_at < DOUBT_PAUSE)
-		return;
+	if (loop_now(registry->loop) - host->doubted_at < DOUBT_PAUSE)
+		return false;
 	host->doubted_at = loop_now(registry->loop);
 	TAILQ_FOREACH (pool, &registry->pools, in_registry) {
 		if (host_fit_applies(pool))
 			doubt_servers(pool, host);
 	}
 	registry_ask_host(registry, host);
+	return true;
+}
+
+static void take_doubt(
+	struct registry *registry, struct host *host, const struct host_news *news)
+{
+	(void)news;
+	doubt(registry, host);
+}
+
+void host_role_doubt(struct server_link *server)
+{
+	struct registry *registry = link_registry(&server->link);
+
+	if (server->at && doubt(registry, server->at))
+		host_news_send(registry, server->at, take_doubt);
 }
 
 void host_role_connection_ended(

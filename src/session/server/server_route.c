@@ -11,6 +11,7 @@
 #include "config/tcp_settings.h"
 #include "model/host/host_items.h"
 #include "session/link/close.h"
+#include "session/server/host_role.h"
 
 /* Until the next attempt at a Unix socket with a full queue. */
 #define QUEUE_RETRY (USEC_PER_SEC / 20)
@@ -261,13 +262,12 @@ static void stop_waiting(struct server_route *route)
 void server_route_note_failure(const struct server_route *route, const char *why)
 {
 	struct server_link *server = route->server;
-	const struct registry *registry = link_registry(&server->link);
 	struct host *host = server->at;
 
 	if (!host && route->host && !route->resolved)
 		host = host_items_name(server->link.pool, server->host);
 	if (host && !route->short_of_resources)
-		host_failed(host, why, loop_now(registry->loop), &registry->loop->random);
+		host_role_fails(link_registry(&server->link), host, why);
 }
 
 /* Close the present candidate's connection or look-up, and count its failure. */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: ISC */
+#include "model/shared/host_news.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* To one worker. */
+struct letter {
+	struct mail mail; /* first: deliver() gets this */
+	host_news_function *take;
+	struct host_news news;
+	struct address address; /* of a name; AF_UNSPEC otherwise */
+	uint16_t port;
+	char name[];
+};
+
+static struct host *find_host(struct registry *registry, const struct letter *letter)
+{
+	const struct host_item item = {letter->name, strlen(letter->name), letter->port};
+
+	return letter->address.family == AF_UNSPEC
+		? hosts_open(&registry->hosts, &item, NULL)
+		: hosts_find(&registry->hosts, &item, &letter->address);
+}
+
+static void deliver(struct mail *mail, struct loop *loop)
+{
+	struct letter *letter = (struct letter *)mail;
+	struct registry *registry = loop->owner;
+	struct host *host = find_host(registry, letter);
+
+	if (host)
+		letter->take(registry, host, &letter->news);
+	free(letter);
+}
+
+static struct host_news news_of(const struct registry *registry, const struct host *host)
+{
+	struct host_news news = {
+		.at = loop_now(registry->loop),
+		.role = host->role,
+		.told_by = host->told_by,
+		.read_only = host->read_only,
+		.system = host->system,
+		.timeline = host->timeline,
+		.failed_since = host->failed_since,
+		.next_try = host->next_try,
+		.failures = host->failures,
+	};
+
+	memcpy(news.error, host->error, sizeof(news.error));
+	return news;
+}
+
+static void send_to(
+	const struct registry *registry, const struct host *host, const struct letter *front)
+{
+	const size_t length = strlen(host->name);
+	struct letter *letter = malloc(sizeof(*letter) + length + 1);
+
+	if (!letter)
+		return;
+	*letter = *front;
+	memcpy(letter->name, host->name, length + 1);
+	crew_post(registry->loop, &letter->mail);
+}
+
+void host_news_send(
+	const struct registry *registry, const struct host *host, host_news_function *take)
+{
+	const struct process *process = registry->process;
+	const struct letter front = {
+		.mail = {.deliver = deliver},
+		.take = take,
+		.news = news_of(registry, host),
+		.address = host->address,
+		.port = host->port,
+	};
+	const struct registry *each;
+
+	if (process->workers < 2 || host->is_name)
+		return;
+	EACH_REGISTRY (each, process) {
+		if (each != registry)
+			send_to(each, host, &front);
+	}
+}
