@@ -141,22 +141,30 @@ def test_a_client_with_the_port_of_a_server_connection_is_no_loop(new_pooler):
     """The kernel gives one port to connections to different addresses."""
     with socket.create_server((HOST, 0)) as silent:
         place = f"host={HOST} port={silent.getsockname()[1]}"
-        pooler = new_pooler(start=False)
+        pooler = new_pooler({"server_tls_sslmode": "disable"}, start=False)
         for name in ("one", "two"):
             pooler.databases[name] = f"{place} dbname={name}"
         pooler.write_config()
         pooler.allow("connection loop")
         pooler.start()
-        waiting, ports, kept = [], [], []
+        waiting, ports, greetings, kept = [], [], [], []
         for name in ("one", "two"):
             waiting.append(pooler.raw().send_startup(database=name))
             connection, peer = silent.accept()
             kept.append(connection)
             ports.append(peer[1])
-        with client_from(pooler, ports[0]) as client:
-            assert client.login().value("SELECT 1") == "1"
-        # A rule of the network that leads connections back shows by the second one within a second.
-        with client_from(pooler, ports[1]) as client:
-            assert TEXT in client.send_startup().fatal().text
+            greetings.append(connection.recv(1000))
+        # Where clients and servers connect in turn, this may happen often.
+        for port in ports:
+            with client_from(pooler, port) as client:
+                assert client.login().value("SELECT 1") == "1"
+                client.reset()  # its port is free at once
+        # A rule of the network that leads connections back shows by what the client says, and by the
+        # second one within a second.
+        with client_from(pooler, ports[0]) as first, client_from(pooler, ports[1]) as second:
+            first.send(greetings[0])
+            assert first.silent(0.1)
+            second.send(greetings[1])
+            assert TEXT in second.fatal().text
         for each in (*waiting, *kept):
             each.close()

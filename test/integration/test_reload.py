@@ -12,7 +12,7 @@ import pytest
 from support import wire
 from support.clients.raw import ServerError
 from support.passwords import md5_answer, md5_secret
-from support.process import HOST, own, stays, wait_until
+from support.process import HOST, PATIENCE, own, stays, wait_until
 
 RELOAD_FAILED = ("ERROR", "F0000", "RELOAD failed, see logs for additional details")
 
@@ -471,7 +471,7 @@ def test_a_million_users_are_taken_at_a_reload(new_pooler):  # F14
     console = pooler.client("admin", "pgbouncer", "a")
     many = "".join(f'"u{number}" "p{number}"\n' for number in range(1_000_000))
     pooler.write("userlist.txt", many + '"app" "two"\n"admin" "a"\n')
-    console.query("RELOAD", timeout=60)
+    console.query("RELOAD", timeout=60 * PATIENCE)
     for number in (0, 123_456, 999_999):
         user = f"u{number}"
         assert pooler.refused(user, password="wrong").text == "password authentication failed"

@@ -12,7 +12,7 @@ from support.documents import FOLDER as DOCUMENTS
 from support.documents import Document
 from support.process import HOST, run, service_user, wait_until
 from support.servers.cluster import PASSWORDS
-from support.servers.pooler import binary
+from support.servers.pooler import UP, binary
 
 USER = "scram_login"
 PASSWORD = PASSWORDS[USER]
@@ -189,9 +189,10 @@ def shell(cluster, folder, new_pooler):
 
     def start_block(first_line):
         text = document.text(first_line, replaced)
+        before = len(pooler.lines(UP))
         pooler.spawn("-ec", f"exec env {text}" if text.startswith("PG") else f"exec {text}", config=False,
                      program="/bin/sh", environment=environment)
-        pooler.wait_up()
+        pooler.wait_up(before)
 
     run_block.start, run_block.pooler, run_block.blocks = start_block, pooler, document.blocks
     return run_block

@@ -19,14 +19,18 @@
  */
 void own_connection_note(struct server_link *server, const struct address *local);
 
+/* The server, which was noted, sends this StartupMessage next. */
+void own_connection_says(struct server_link *server, const void *message, size_t length);
+
 /* The server's login has ended, or goes on with another host. Does nothing if it was not noted. */
 void own_connection_forget(struct server_link *server);
 
 /*
- * Returns whether the client, which is connected and has sent its StartupMessage, is one of our own server
- * connections. `database` (of its message; with room for `size` bytes) is replaced by the name of the
+ * Returns whether the client, which is connected and has sent this StartupMessage, is one of our own server
+ * connections. `database` (of that message; with room for `size` bytes) is replaced by the name of the
  * one whose host and port are wrong, if that is known.
  */
-bool own_connection_is_client(const struct client_link *client, char *database, size_t size);
+bool own_connection_is_client(const struct client_link *client, const void *message,
+	size_t length, char *database, size_t size);
 
 #endif

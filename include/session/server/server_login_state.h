@@ -7,6 +7,7 @@
 #ifndef PGUSHER_SESSION_SERVER_SERVER_LOGIN_STATE_H
 #define PGUSHER_SESSION_SERVER_SERVER_LOGIN_STATE_H
 
+#include "crypt/digest.h"
 #include "crypt/scram.h"
 #include "model/registry.h"
 #include "net/tls.h"
@@ -47,6 +48,7 @@ struct server_login {
 	struct server_link *server; /* whose login it is */
 	struct address local; /* of its socket, noted in own_connection; port 0: none */
 	TAILQ_ENTRY(server_login) in_own; /* in process.own_connections, if it is noted */
+	uint8_t greeting[SHA256_SIZE]; /* digest of its StartupMessage; zeros: not sent */
 	bool for_cancel; /* launched for a cancel request, perhaps beyond the pool's size */
 	bool tls_requested; /* SSLRequest was sent and has not been answered yet */
 	/* Authentication. */

@@ -325,12 +325,13 @@ static bool must_encrypt(const struct client_link *client)
  * Returns false when the client, which was closed then, is a server connection of this process.
  * Such a connection to the console is no loop.
  */
-static bool comes_from_elsewhere(struct client_link *client, const char *database)
+static bool comes_from_elsewhere(
+	struct client_link *client, const char *database, const uint8_t *message, size_t length)
 {
 	char name[256];
 
 	text_copy(name, sizeof(name), database);
-	if (!own_connection_is_client(client, name, sizeof(name)))
+	if (!own_connection_is_client(client, message, length, name, sizeof(name)))
 		return true;
 	link_log_repeated(&client->link, LEVEL_ERROR,
 		"connection loop: host and port of database \"%s\" lead back to this process",
@@ -372,7 +373,7 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 	if (!client_parameters_take(client, &wanted, message, total))
 		return;
 	console = names_console(registry, wanted.database);
-	if (!console && !comes_from_elsewhere(client, wanted.database))
+	if (!console && !comes_from_elsewhere(client, wanted.database, message, total))
 		return;
 	/* First, so that no silent client is closed in favour of one that is refused. */
 	if (!sources_allow(client)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/server/own_connection.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -24,9 +25,30 @@ void own_connection_note(struct server_link *server, const struct address *local
 	if (local->family == AF_UNIX || local->port == 0)
 		return;
 	server->login->local = *local;
+	memset(server->login->greeting, 0, sizeof(server->login->greeting));
 	lock_take(&own->lock);
 	TAILQ_INSERT_TAIL(&own->logins, server->login, in_own);
 	SHARED_ADD(*count_of(own, local->port), 1);
+	lock_give(&own->lock);
+}
+
+/* Returns false when out of memory. */
+static bool digest(const void *message, size_t length, uint8_t out[SHA256_SIZE])
+{
+	const struct digest_piece piece = {message, length};
+
+	return digest_of(DIGEST_SHA256, &piece, 1, out);
+}
+
+void own_connection_says(struct server_link *server, const void *message, size_t length)
+{
+	struct own_connections *own = own_of(&server->link);
+	uint8_t greeting[SHA256_SIZE];
+
+	if (server->login->local.port == 0 || !digest(message, length, greeting))
+		return;
+	lock_take(&own->lock);
+	memcpy(server->login->greeting, greeting, sizeof(greeting));
 	lock_give(&own->lock);
 }
 
@@ -70,18 +92,25 @@ static bool is_same_connection(
 
 /*
  * A server's connection has the address of the client, and goes elsewhere. Either the kernel has
- * given one port to both, as it may for connections to different addresses; that is rare. Or a
- * rule of the network leads the connection back to this pooler; then the next one comes at once.
+ * given one port to both, as it may for connections to different addresses: where clients and servers
+ * connect in turn it does so again and again. Or a rule of the network leads the connection back to this
+ * pooler: then the client says what the server has said, and the next one comes at once.
  */
-static bool is_led_back(struct own_connections *own, usec_t now)
+static bool is_led_back(struct own_connections *own, const struct server_link *server,
+	const void *message, size_t length, usec_t now)
 {
 	const usec_t last = own->odd_loop;
+	uint8_t greeting[SHA256_SIZE];
 
+	if (!digest(message, length, greeting) ||
+		memcmp(greeting, server->login->greeting, sizeof(greeting)) != 0)
+		return false;
 	own->odd_loop = now;
 	return last > 0 && now - last < USEC_PER_SEC;
 }
 
-bool own_connection_is_client(const struct client_link *client, char *database, size_t size)
+bool own_connection_is_client(const struct client_link *client, const void *message,
+	size_t length, char *database, size_t size)
 {
 	struct own_connections *own = own_of(&client->link);
 	const struct address *from = &client->link.remote;
@@ -96,7 +125,8 @@ bool own_connection_is_client(const struct client_link *client, char *database, 
 	server = find(own, from);
 	if (server) {
 		is_own = is_same_connection(server, client) ||
-			is_led_back(own, loop_now(client->link.stream.loop));
+			is_led_back(own, server, message, length,
+				loop_now(client->link.stream.loop));
 		/* A copy: the database may be freed as soon as the server is forgotten. */
 		if (is_own)
 			text_copy(database, size, server->link.pool->database->name);

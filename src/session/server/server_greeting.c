@@ -4,6 +4,7 @@
 #include "net/tls.h"
 #include "session/link/close.h"
 #include "session/link/tls_setup.h"
+#include "session/server/own_connection.h"
 #include "session/server/server_login_state.h"
 #include "wire/startup.h"
 #include "wire/writer.h"
@@ -35,6 +36,8 @@ void server_greeting_start_up(struct server_link *server)
 	writer_string(&message, "user");
 	writer_string(&message, pool->user->name);
 	startup_end(&message, mark);
+	if (!message.failed)
+		own_connection_says(server, message.data, message.length);
 	if (link_send(&server->link, &message))
 		server_enter(server, SERVER_AUTHENTICATING);
 	else

@@ -19,6 +19,9 @@ import time
 
 HOST = "127.0.0.1"
 
+# Tests wait so many times longer than they say: ThreadSanitizer slows the daemon down that much.
+PATIENCE = float(os.environ.get("PGUSHER_TEST_PATIENCE", 1))
+
 
 def service_user():
     """The passwd entry of the service user; None when the tests do not run as root."""
@@ -140,6 +143,7 @@ class WaitTimeout(AssertionError):
 
 def wait_until(condition, timeout=10.0, what=None, interval=0.01):
     """Poll until condition() is true and return its value; the only place where tests pause."""
+    timeout *= PATIENCE
     deadline = time.monotonic() + timeout
     while True:
         value = condition()

@@ -9,8 +9,9 @@ import time
 
 from support import wire
 from support.passwords import ScramClient, md5_answer, md5_secret
+from support.process import PATIENCE
 
-TIMEOUT = 15.0
+TIMEOUT = 15.0 * PATIENCE
 
 
 class Closed(Exception):

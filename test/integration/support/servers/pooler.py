@@ -2,6 +2,7 @@
 """One daemon under test: its folder, its configuration, its process, and queries to it."""
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ from psycopg.rows import dict_row
 from support import process
 from support.clients.raw import Closed, RawClient, ServerError
 from support.process import (
-    HOST, as_daemon_user, as_service, drop_folder, free_port, make_folder, own, wait_until,
+    HOST, PATIENCE, as_daemon_user, as_service, drop_folder, free_port, make_folder, own, wait_until,
 )
 
 IN_THE_CLEAR = ("disable", "allow", "prefer")
@@ -29,6 +30,10 @@ BAD_LINES = re.compile(
     r"AddressSanitizer|LeakSanitizer|WARNING: ThreadSanitizer|runtime error:|check failed|Assertion|"
     r"^\S+ \S+ \S+ \[\d+\] FATAL "
 )
+
+# ThreadSanitizer does not see the locks of the dynamic linker, which loads and unloads PAM's modules in
+# the threads that ask PAM. libaudit builds its messages in one buffer of the process.
+RACES_OF_LIBRARIES = "race:ld-linux\nrace:libaudit\n"
 
 
 def binary():
@@ -51,11 +56,22 @@ def publish_binary(folder):
             shutil.copy(path + "-top", folder)
 
 
+@functools.cache
+def sanitizers(path):
+    """Which sanitizers this program was built with: `asan`, `tsan`."""
+    with open(path, "rb") as file:
+        program = file.read()
+    return {name for name in ("asan", "tsan") if f"__{name}_init".encode() in program}
+
+
 def is_sanitized():
     """Whether it was built with AddressSanitizer or ThreadSanitizer: memory bounds mean nothing."""
-    with open(binary(), "rb") as file:
-        program = file.read()
-    return b"__asan_init" in program or b"__tsan_init" in program
+    return bool(sanitizers(binary()))
+
+
+def is_thread_sanitized():
+    """Whether it was built with ThreadSanitizer, which makes it ten times as slow."""
+    return "tsan" in sanitizers(binary())
 
 
 class Pooler:
@@ -165,6 +181,13 @@ class Pooler:
 
     # Start and stop
 
+    def _thread_sanitizer_options(self):
+        if not is_thread_sanitized():
+            return {}
+        # A race is logged, and found by check_log(); the exit code tells of it too.
+        path = self.write("suppressions", RACES_OF_LIBRARIES)
+        return {"TSAN_OPTIONS": f"halt_on_error=0 exitcode=66 suppressions={path}"}
+
     def spawn(self, *options, as_root=False, config=True, wrap=(), **popen):
         """Start the process, by a program if `wrap` names one, without waiting for anything."""
         environment = {
@@ -172,8 +195,7 @@ class Pooler:
             "TZ": "UTC",
             "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:handle_abort=1",
             "UBSAN_OPTIONS": "print_stacktrace=1",
-            # A race is logged, and found by check_log(); the exit code tells of it too.
-            "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "halt_on_error=0 exitcode=66"),
+            **self._thread_sanitizer_options(),
             **popen.pop("environment", {}),
         }
         program = popen.pop("program", None) or binary()
@@ -218,11 +240,12 @@ class Pooler:
         assert old.wait(30) == 0
         return old
 
-    def wait_up(self):
-        """Wait until the daemon logs that it is up; a connection would be counted by some tests."""
-        wait_until(self._is_up, 30, "the daemon to be up")
+    def wait_up(self, before=0):
+        """Wait until the daemon logs that it is up, as it did so often before; a connection would be
+        counted by some tests."""
+        wait_until(lambda: self._is_up(before), 30, "the daemon to be up")
 
-    def _is_up(self, before=0):
+    def _is_up(self, before):
         if self.process.poll() is not None:
             raise AssertionError(f"the daemon ended with {self.process.returncode}:\n{self.log()}")
         return len(self.lines(UP)) > before
@@ -230,7 +253,7 @@ class Pooler:
     def run_to_end(self, *options, timeout=15, **popen):
         """Start a daemon that is expected to end by itself; returns its exit code."""
         self.spawn(*options, **popen)
-        self.exit_code = self.process.wait(timeout)
+        self.exit_code = self.process.wait(timeout * PATIENCE)
         return self.exit_code
 
     def signal(self, number):

@@ -45,15 +45,21 @@ static struct server_link *log_in_from(struct address local)
 	return endpoint_server(server);
 }
 
-static bool is_own(struct address remote)
+static bool is_own_that_says(struct address remote, const char *message)
 {
 	struct client_link client = {
 		.link = {.remote = remote, .stream = {.loop = &fake_loop, .fd = here}}};
 	char database[64] = "asked for";
-	const bool is = own_connection_is_client(&client, database, sizeof(database));
+	const bool is = own_connection_is_client(
+		&client, message, strlen(message), database, sizeof(database));
 
 	assert_string_equal(database, is && remote.family == AF_INET ? "db" : "asked for");
 	return is;
+}
+
+static bool is_own(struct address remote)
+{
+	return is_own_that_says(remote, "greeting");
 }
 
 static void test_client_at_the_address_of_a_server_is_own(void **state)
@@ -70,11 +76,34 @@ static void test_client_at_the_address_of_a_server_is_own(void **state)
 /* The kernel may give one port to two connections; a rule of the network shows by the next one. */
 static void test_server_that_goes_elsewhere_is_none_but_at_the_second_time(void **state)
 {
+	struct server_link *server = log_in_from(address(1, 40000));
+
 	(void)state;
-	log_in_from(address(1, 40000))->link.remote = address(1, 5432);
+	server->link.remote = address(1, 5432);
+	own_connection_says(server, "greeting", strlen("greeting"));
 	assert_false(is_own(address(1, 40000)));
 	assert_true(is_own(address(1, 40000)));
 	fake_advance(2 * USEC_PER_SEC);
+	assert_false(is_own(address(1, 40000)));
+}
+
+static void test_client_that_says_something_else_is_none(void **state)
+{
+	struct server_link *server = log_in_from(address(1, 40000));
+	const struct address again = address(1, 40000);
+
+	(void)state;
+	server->link.remote = address(1, 5432);
+	/* Before the server has said anything, and after. */
+	assert_false(is_own(address(1, 40000)));
+	assert_false(is_own(address(1, 40000)));
+	own_connection_says(server, "greeting", strlen("greeting"));
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(is_own_that_says(address(1, 40000), "greetings"));
+	/* Such clients are not counted either. */
+	assert_false(is_own(address(1, 40000)));
+	/* What it said to another host is not said to this one. */
+	own_connection_note(server, &again);
 	assert_false(is_own(address(1, 40000)));
 }
 
@@ -118,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(client_at_the_address_of_a_server_is_own),
 		TEST(server_that_goes_elsewhere_is_none_but_at_the_second_time),
+		TEST(client_that_says_something_else_is_none),
 		TEST(server_is_forgotten_after_its_login),
 		TEST(server_that_goes_on_with_another_host_has_another_address),
 		TEST(client_of_this_process_at_a_unix_socket_is_own),
