@@ -412,6 +412,8 @@ def test_each_move_costs_a_writer_one_error_at_most(routed, pair, replicas):
             writing.wait_written(move(kill, primary, standby))
             primary.rejoin(standby)
             assert max(writing.failures_of_each(before)) <= 1, writing.summary()
+            # Or its next promotion is no change of its role.
+            wait_until(lambda: host_row(pooler, primary)["role"] == "standby", 20, "the new role")
             # Nothing acknowledged may be lost at the next move either.
             replicas.synchronize(standby)
             primary, standby = standby, primary

@@ -9,7 +9,7 @@ import pytest
 
 from support import wire
 from support.clients.raw import Closed, ServerError
-from support.process import own, stays, wait_until
+from support.process import own, stays, stop_process, wait_until
 from support.servers.pooler import is_sanitized
 
 
@@ -201,7 +201,7 @@ def test_a_stop_of_a_second_under_load_is_not_noticed(new_pooler):  # F72
     clients = [pooler.client() for _ in range(10)]
     for client in clients:
         client.send(wire.query("SELECT 'kept'"))
-    pooler.signal(signal.SIGSTOP)
+    stop_process(pooler.process)
     for client in clients:
         client.send(wire.query("SELECT 'kept too'"))
     began = time.monotonic()

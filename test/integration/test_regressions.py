@@ -10,7 +10,7 @@ import pytest
 
 from support import wire
 from support.passwords import ScramClient
-from support.process import HOST, run, wait_until
+from support.process import HOST, run, stop_process, wait_until
 from support.servers.fake_server import FakeConnection, simple_answer
 
 
@@ -94,7 +94,7 @@ def test_the_rest_of_a_late_copy_data_is_not_taken_for_messages(new_pooler, new_
     data = b"x" * 5000 + inside
     second.send(wire.copy_data(data)[:5005])
     time.sleep(0.2)
-    pooler.signal(signal.SIGSTOP)
+    stop_process(pooler.process)
     second.send(inside, wire.query("honest"))
     time.sleep(0.2)
     server.connections[0].reset()

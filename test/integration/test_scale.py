@@ -183,7 +183,8 @@ def test_ten_thousand_databases_and_users_come_and_go(new_pooler, quick_server):
     first = visit_all(range(MANY))
     second = visit_all(range(MANY, 2 * MANY))
     if not is_sanitized():
-        assert second - first < 1_000_000
+        # Each thread allocates from memory of its own, and fills it unevenly.
+        assert second - first < (1_000_000 if pooler.setting("workers") == "1" else 10_000_000)
 
 
 @pytest.mark.skipif(is_thread_sanitized(), reason="measures the time that 256 hosts take")
@@ -191,7 +192,7 @@ def test_a_list_of_hosts_that_all_fail_at_once_stops_no_client(new_pooler, clust
     folders = [f"/nonexistent/{'x' * 200}{i}" for i in range(256)]
     keys = {"port": cluster.port, "dbname": "main", "load_balance_hosts": "disable"}
     pooler = new_pooler(
-        {"query_wait_timeout": 1},
+        {"query_wait_timeout": 3},
         databases={
             "dead": {"host": ",".join(folders), **keys},
             "last": {"host": ",".join(folders[1:] + [cluster.host]), **keys},

@@ -14,7 +14,7 @@ import pytest
 from support import wire
 from support.clients.metrics_page import scrape_in_time
 from support.clients.raw import Closed, RawClient, ServerError
-from support.process import HOST, as_service, free_port, run, stays, wait_until
+from support.process import HOST, as_service, free_port, run, stays, stop_process, wait_until
 from support.servers.certificates import Authority
 from support.servers.cluster import program
 from support.servers.fake_server import set_when_gate_opens
@@ -487,7 +487,7 @@ def test_new_process_that_ends_while_it_asks_the_old_one_to_end(pooler):
     console = pooler.superuser()
     console.send(wire.query("HANDOVER 1"))
     assert console.result().tag == "HANDOVER"
-    pooler.signal(signal.SIGSTOP)
+    stop_process(pooler.process)
     console.send(wire.query("HANDOVER COMMIT"))
     console.close()
     pooler.signal(signal.SIGCONT)

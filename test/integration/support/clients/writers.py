@@ -20,6 +20,14 @@ _next_run = itertools.count(1)
 RUN, WRITER = 10**10, 10**7  # id = run * RUN + writer * WRITER + number of the row
 
 
+class Row(NamedTuple):
+    """A row that was acknowledged."""
+
+    number: int
+    sent: float
+    moment: float  # when the writer has read that
+
+
 class Failure(NamedTuple):
     """An error that a client got."""
 
@@ -40,7 +48,7 @@ class Writer(threading.Thread):
 
     def __init__(self, connect, first_id, pace, ended):
         super().__init__(daemon=True)
-        self.acknowledged = []  # (id, moment)
+        self.acknowledged = []
         self.failures = []
         self.reconnects = 0
         self._connect, self._next_id, self._pace, self._ended = connect, first_id, pace, ended
@@ -64,15 +72,15 @@ class Writer(threading.Thread):
                 connection.close()
 
     def _write(self, connection):
-        number = self._next_id
+        number, sent = self._next_id, time.monotonic()
         # One that fails may have been written: its number is not used again.
         self._next_id += 1
         connection.execute(f"INSERT INTO written (id) VALUES ({number})")
-        self.acknowledged.append((number, time.monotonic()))
+        self.acknowledged.append(Row(number, sent, time.monotonic()))
 
     def moments(self, since=0.0):
         """When rows were acknowledged."""
-        return [moment for _, moment in list(self.acknowledged) if moment > since]
+        return [row.moment for row in list(self.acknowledged) if row.moment > since]
 
 
 class Writers:
@@ -153,8 +161,8 @@ class Writers:
         return max(min(writer.moments(moment), default=math.inf) - moment for writer in self._writers)
 
     def lost_and_doubled(self, primary, database="main", since=0.0):
-        """How many rows that were acknowledged since then are not at the primary, and how many rows
-        are there twice."""
+        """How many rows that were sent since then, and acknowledged, are not at the primary, and how many
+        rows are there twice."""
         low = self.run_number * RUN
         found = primary.ask(
             database,
@@ -163,10 +171,10 @@ class Writers:
         )
         there = {row["id"] for row in found}
         acknowledged = {
-            number
+            row.number
             for writer in self._writers
-            for number, moment in writer.acknowledged
-            if moment > since
+            for row in writer.acknowledged
+            if row.sent > since
         }
         assert acknowledged, "nothing was written"
         return len(acknowledged - there), sum(row["n"] - 1 for row in found)
