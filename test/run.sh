@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: ISC
 # Run every test: install what is missing, build plainly and with sanitizers below build/, and
 # print a verdict that ends with the line `N passed, N failed`.
-#   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer build, and those
+#   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer builds, and those
 #                                  against PostgreSQL 18
-#   PGUSHER_TEST_THREADS=1         build with ThreadSanitizer too, and run the integration tests with
-#                                  four workers under it
-#   PGUSHER_TEST_WORKERS=N         with how many workers the sanitizer build is tested, and the plain
-#                                  one against PostgreSQL 18 (1)
+#   PGUSHER_TEST_THREADS=1         run all tests under ThreadSanitizer, not only those of the threads
+#   PGUSHER_TEST_WORKERS=N         with how many workers the sanitizer builds are tested, and the plain
+#                                  one against PostgreSQL 18 (4)
 #   PGUSHER_TEST_PATRONI=1         run the tests of Patroni with etcd too
 #   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL with its programs in this folder
 #   PGUSHER_TEST_PG18BIN=FOLDER    the programs of PostgreSQL 18, to test the plain build against too
@@ -33,7 +32,7 @@ fi
 find_postgres
 export PGUSHER_TEST_PGBIN="$pgbin"
 
-workers=${PGUSHER_TEST_WORKERS:-1}
+workers=${PGUSHER_TEST_WORKERS:-4}
 running=
 logs=$top/build/logs
 mkdir -p "$logs"
@@ -54,7 +53,7 @@ trap 'exit 143' TERM HUP
 stage() {
 	log=$logs/$1.log
 	shift
-	timeout 1500 "$@" >"$log" 2>&1 </dev/null &
+	timeout 1800 "$@" >"$log" 2>&1 </dev/null &
 	running=$!
 	wait $running
 	result=$?
@@ -92,15 +91,24 @@ build() { # build NAME OPTION...
 	return 1
 }
 
-# check NAME: run the unit tests, the seeds of the fuzzers and the checks of the tree.
+# check NAME [TEST...]: run the unit tests, the seeds of the fuzzers and the checks of the tree; or these
+# unit tests only.
 check() {
-	stage "check-$1" make --no-print-directory -k -j"$jobs" -C "$top/build/$1" check
+	name=$1
+	shift
+	# check-TESTS builds what these tests need.
+	if [ $# -gt 0 ]; then
+		set -- check-TESTS TESTS="$*"
+	else
+		set -- check
+	fi
+	stage "check-$name" make --no-print-directory -k -j"$jobs" -C "$top/build/$name" "$@"
 	result=$?
 	collect_skipped_lints "$log"
 	good=$(count PASS)
 	bad=$(($(count FAIL) + $(count XPASS) + $(count ERROR)))
-	[ "$bad" -eq 0 ] || cat "$top/build/$1/test-suite.log" >"$log"
-	report "Unit tests and checks of build/$1" "$good" "$bad" $result
+	[ "$bad" -eq 0 ] || cat "$top/build/$name/test-suite.log" >"$log"
+	report "Unit tests and checks of build/$name" "$good" "$bad" $result
 }
 
 # integration NAME WORKERS [STAGE FOLDER WORDS ALONE]: run the integration tests, by pgushers with so
@@ -154,9 +162,18 @@ if build sanitize --enable-werror --enable-sanitizers; then
 	check sanitize
 	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize "$workers"
 fi
-if [ "${PGUSHER_TEST_THREADS:-0}" = 1 ] && build threads --enable-werror --enable-thread-sanitizer; then
-	check threads
-	integration threads 4
+if build threads --enable-werror --enable-thread-sanitizer; then
+	if [ "${PGUSHER_TEST_THREADS:-0}" = 1 ]; then
+		check threads
+	else
+		check threads test/unit/net/crew/test_crew test/unit/net/crew/test_mailbox \
+			test/unit/net/test_helper
+		PYTEST_FLAGS="${PYTEST_FLAGS:-} -k workers"
+	fi
+	# ThreadSanitizer makes the daemon ten times as slow.
+	export PGUSHER_TEST_PATIENCE=4
+	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] ||
+		integration threads "$workers" threads "$pgbin" "under ThreadSanitizer" no
 fi
 
 close_run
