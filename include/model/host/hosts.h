@@ -111,8 +111,8 @@ struct host *hosts_open(
 	struct host_list *hosts, const struct host_item *item, const struct address *address);
 
 /* Returns the host of the item with this address of its name or NULL; NULL if there is none. */
-struct host *hosts_find(
-	const struct host_list *hosts, const struct host_item *item, const struct address *address);
+struct host *hosts_find(const struct host_list *hosts, const struct host_item *item,
+	const struct address *address);
 
 /*
  * Walk the hosts of the item: NULL for the first one; returns NULL after the last one.

@@ -76,8 +76,8 @@ static const struct host *primary_of(const struct host_list *hosts, const struct
 	return NULL;
 }
 
-struct host *hosts_find(
-	const struct host_list *hosts, const struct host_item *item, const struct address *address)
+struct host *hosts_find(const struct host_list *hosts, const struct host_item *item,
+	const struct address *address)
 {
 	struct host *host = NULL;
 

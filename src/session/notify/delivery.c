@@ -130,7 +130,8 @@ static bool has_long_backlog(const struct channel_listener *listener)
 	const int64_t most =
 		link_registry(&listener->client->link)->process->settings->max_notify_backlog;
 
-	return most > 0 && listener->queue.bytes > (size_t)most && !may_receive(listener->client);
+	return most > 0 && listener->queue.bytes > (size_t)most &&
+		!may_receive(listener->client);
 }
 
 static void close_for_backlog(struct client_link *client)

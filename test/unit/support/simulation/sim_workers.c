@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "support/simulation/sim_workers.h"
 
+#include "model/shared/host_news.h"
 #include "session/link/client_limits.h"
 #include "session/work/control.h"
 #include "support/simulation/sim_random.h"
@@ -21,6 +22,7 @@ static struct counted of_databases[SIM_DATABASES_MOST], of_users[SIM_USERS], of_
 
 static bool was_killed[SIM_DATABASES_MOST];
 static unsigned steps;
+static mail_function *news_of_host; /* by which such a mail is known */
 
 unsigned long long sim_workers_mails;
 
@@ -35,8 +37,28 @@ void sim_workers_draw(char *out, size_t size)
 			"%s = host=/tmp pool_weight=%u\n", sim_database_names[i], 1 + i % 2);
 }
 
+static void ignore_news(
+	struct registry *registry, struct host *host, const struct host_news *news)
+{
+	(void)registry;
+	(void)host;
+	(void)news;
+}
+
+static void learn_mail(void)
+{
+	const struct host_item item = {"nowhere", 7, 1};
+
+	host_news_send(
+		&fake_registry, hosts_open(&fake_registry.hosts, &item, NULL), ignore_news);
+	news_of_host = atomic_load(&fake_registry_of(1)->loop->mailbox.newest)->deliver;
+	fake_deliver();
+}
+
 void sim_workers_begin(void)
 {
+	if (fake_process.workers > 1)
+		learn_mail();
 	memset(lagging, 0, sizeof(lagging));
 	memset(was_killed, 0, sizeof(was_killed));
 	memset(of_databases, 0, sizeof(of_databases));
@@ -260,11 +282,13 @@ static void check_wheel(const struct loop *loop)
 
 /* --- each client once --------------------------------------------------------------------- */
 
-/* Is it a client? Else it is of a limit that workers share. */
+/* Is it a client? Else it is of a limit that workers share, or news of a host. */
 static bool is_client(const struct mail *mail)
 {
 	const struct tally *tally = fake_process.tallies.whole;
 
+	if (mail->deliver == news_of_host)
+		return false;
 	return !tally || mail->deliver != LIST_FIRST(&tally->shares)->mail.deliver;
 }
 
