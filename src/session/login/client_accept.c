@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/link_walk.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/link/peer_credentials.h"
+#include "session/login/arrival.h"
 #include "session/login/client_greeting.h"
 #include "session/login/drop_silent_logins.h"
 #include "session/login/proxy_greeting.h"
@@ -59,6 +59,7 @@ static void begin(struct registry *registry, int fd, const struct sockaddr *from
 	socklen_t length, bool is_unix)
 {
 	struct client_link *client = slab_take(&registry->clients);
+	struct address remote;
 	struct ucred peer;
 
 	registry->dealt++;
@@ -69,14 +70,9 @@ static void begin(struct registry *registry, int fd, const struct sockaddr *from
 		return;
 	}
 	stream_open(&client->link.stream, registry->loop, fd, &client_greeting_handlers);
-	client->link.kind = LINK_CLIENT;
-	client->link.state = CLIENT_GREETING;
-	client->link.id = process_next_id(registry->process);
-	link_walk_enroll(registry, &client->link);
-	client->link.parameters = parameters_empty(registry->parameters);
-	client->link.remote = address_of(from, length);
-	client->link.connect_time = client->link.request_time = loop_now(registry->loop);
-	client->deadline.expire = client_limits_expire;
+	remote = address_of(from, length);
+	arrival_enter(registry, client, process_next_id(registry->process), &remote,
+		loop_now(registry->loop));
 	if (is_unix) {
 		peer_credentials_read(client, &peer);
 		client->link.remote = (struct address){
@@ -89,8 +85,6 @@ static void begin(struct registry *registry, int fd, const struct sockaddr *from
 		proxy_greeting_begin(client);
 	if (log_enabled(LEVEL_DEBUG))
 		log_accepted(client);
-	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
-	registry->login_count++;
 	sources_take(client);
 	client_limits_start(client);
 	/* With TCP_DEFER_ACCEPT the first bytes have arrived already: read them now. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/link_walk.h"
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
+#include "session/login/arrival.h"
 #include "session/login/drop_silent_logins.h"
 
 /* A client between two workers. */
@@ -111,20 +111,11 @@ static struct client_link *arrive(const struct relocation *moved, struct registr
 		slab_give(&registry->clients, client);
 		return NULL;
 	}
-	client->link.kind = LINK_CLIENT;
-	client->link.state = CLIENT_GREETING;
-	client->link.id = moved->id;
-	client->link.remote = moved->remote;
-	client->link.connect_time = moved->connect_time;
+	arrival_enter(registry, client, moved->id, &moved->remote, moved->connect_time);
 	client->link.request_time = moved->request_time;
 	client->proxy = moved->proxy;
 	client->counted_by_address = moved->counted_by_address;
 	client->went_round = moved->went_round;
-	client->link.parameters = parameters_empty(registry->parameters);
-	client->deadline.expire = client_limits_expire;
-	link_walk_enroll(registry, &client->link);
-	TAILQ_INSERT_TAIL(&registry->logins, &client->link, place);
-	registry->login_count++;
 	registry->moved_in++;
 	client_limits_start(client);
 	return client;
