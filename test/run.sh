@@ -116,9 +116,12 @@ check() {
 # out those that measure times.
 integration() {
 	stage=integration-${3:-$1}
-	# The user that the servers run as may be unable to enter the tree, so copy the program. Replace
-	# the file instead of writing to it: a failed test may have left a process that still runs it.
-	cp --remove-destination "$top/build/$1/pgusher" "$programs/pgusher" || exit 1
+	# The user that the servers run as may be unable to enter the tree, so copy the programs. Replace
+	# the files instead of writing to them: a failed test may have left a process that still runs one.
+	for program in pgusher pgusher-top; do
+		[ ! -x "$top/build/$1/$program" ] ||
+			cp --remove-destination "$top/build/$1/$program" "$programs/$program" || exit 1
+	done
 	report=$logs/$stage
 	rm -f "$report"-*.xml
 	stage "$stage" env PGUSHER_BIN="$programs/pgusher" PGUSHER_TEST_PGBIN="${4:-$pgbin}" \

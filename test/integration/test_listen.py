@@ -660,7 +660,13 @@ def test_listeners_move_with_a_forced_user(new_pooler, cluster):
     pool.reload()
     assert wire.read_fields(client.read().body)["M"] == LOST
     client.query("LISTEN sync")
-    cluster.ask("main", "NOTIFY c, 'x'")
+
+    def hears():
+        cluster.ask("main", "NOTIFY c, 'x'")
+        return not client.silent(0.5)
+
+    # The new server may listen for `sync` a moment before it does for `c`.
+    wait_until(hears)
     assert next_notification(client) == ("c", "x")
     assert [row["usename"] for row in cluster.backends(datname="main")].count("alice") >= 1
 

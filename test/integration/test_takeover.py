@@ -449,7 +449,7 @@ def test_background(pooler):
 def wait_going_on(pooler, client):
     assert client.value("SELECT 1") == "1"
     assert pooler.client().value("SELECT 1") == "1"
-    assert pid_of(pooler) == pooler.process.pid
+    wait_until(lambda: pid_of(pooler) == pooler.process.pid, what="the pidfile")
 
 
 def test_new_process_that_ends_before_it_has_everything(make):
@@ -665,7 +665,7 @@ def test_encrypted_client_ends_its_transaction_in_the_old_process(make, authorit
     pooler.spawn("-R")
     wait_until(lambda: len(pooler.lines("process up: ")) == ups + 1)
     assert plain.value("SELECT 1") == "1"
-    assert pid_of(pooler) == pooler.process.pid
+    wait_until(lambda: pid_of(pooler) == pooler.process.pid, what="the new process's pidfile")
     busy.execute("INSERT INTO t VALUES (1)")
     assert old.poll() is None
     assert busy.execute("SELECT sum(a) FROM t").fetchone() == (1,)
@@ -674,7 +674,7 @@ def test_encrypted_client_ends_its_transaction_in_the_old_process(make, authorit
     for each in (busy, idle):
         with pytest.raises(psycopg.OperationalError):
             each.execute("SELECT 1")
-    assert pid_of(pooler) == pooler.process.pid
+    wait_until(lambda: pid_of(pooler) == pooler.process.pid, what="the pidfile")
     assert pooler.client(unix=True).value("SELECT 1") == "1"
 
 
