@@ -413,8 +413,8 @@ def test_a_client_that_vanishes_leaves_its_query_in_the_log(new_pooler):
     pooler.wait_pool(cl_waiting=1)
     holder.query("SELECT pg_sleep(0.2)")
     waiting.reset()
-    row = last(pooler, cause="queue")
-    assert (row["text"], row["ended"]) == ("SELECT 'gone'", "client unexpected eof")
+    row = last(pooler, text="SELECT 'gone'")
+    assert (row["cause"], row["ended"]) == ("queue", "client unexpected eof")
 
 
 def test_a_server_that_dies_ends_the_query(new_pooler):

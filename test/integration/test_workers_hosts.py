@@ -125,7 +125,8 @@ def test_a_refusal_to_write_at_one_worker_warns_the_others(two, pair):
     primary.fence()
     with pytest.raises(ServerError, match="25006"):
         first.query(WRITE)
-    # Its server is asked before it gets the query, which then waits for a host that accepts it.
+    # Its server is to be asked before it gets the query, which then waits for a host that accepts it.
+    wait_until(lambda: {row["state"] for row in pooler.servers(database="second")} <= {"used", "tested"})
     second.send(wire.query(WRITE))
     pooler.wait_pool("second", cl_waiting=1)
     primary.unfence()

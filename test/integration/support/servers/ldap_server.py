@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 
-from support.process import HOST, as_service, drop_folder, free_port, make_folder, own, run, wait_until
+from support.process import (
+    HOST, as_service, drop_folder, free_port, make_folder, own, resume_process, run, stop_process, wait_until,
+)
 from support.servers.certificates import Authority
 
 BASE = "dc=example,dc=net"
@@ -162,11 +164,11 @@ class Directory:
     @contextlib.contextmanager
     def hung(self):
         """Within this block the server accepts connections and answers nothing."""
-        self.process.send_signal(signal.SIGSTOP)
+        stop_process(self.process)
         try:
             yield
         finally:
-            self.process.send_signal(signal.SIGCONT)
+            resume_process(self.process)
 
     def stop(self):
         """End the server."""
