@@ -6,7 +6,11 @@ import itertools
 import os
 import shutil
 
+import psycopg.waiting
 import pytest
+
+# By select(), which psycopg prefers, it cannot wait for descriptors above 1023: tests have more.
+psycopg.waiting.wait = psycopg.waiting.wait_epoll
 
 pytest.register_assert_rewrite("support")
 pytest_plugins = ["support.second_try", "support.page_fixtures"]

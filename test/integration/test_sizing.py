@@ -405,7 +405,7 @@ def test_host_that_is_down_at_the_start(auto, private_cluster):
         assert row["why"] == "not known yet: no server has logged in"
         private_cluster.start()
         client.read_until("Z")
-    assert size(pooler) == 16
+    wait_until(lambda: size(pooler) == 16)
 
 
 # --- mistakes --------------------------------------------------------------------------------
