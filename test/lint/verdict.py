@@ -6,7 +6,7 @@ import tempfile
 
 from report import TOP, verdict
 
-BUDGET = 3
+BUDGET = 5
 
 
 def close(commands, log=""):
