@@ -65,10 +65,9 @@ static void send_to(
 	crew_post(registry->loop, &letter->mail);
 }
 
-void host_news_send(
+static void send_to_others(
 	const struct registry *registry, const struct host *host, host_news_function *take)
 {
-	const struct process *process = registry->process;
 	const struct letter front = {
 		.mail = {.deliver = deliver},
 		.take = take,
@@ -78,10 +77,15 @@ void host_news_send(
 	};
 	const struct registry *each;
 
-	if (process->workers < 2 || host->is_name)
-		return;
-	EACH_REGISTRY (each, process) {
+	EACH_REGISTRY (each, registry->process) {
 		if (each != registry)
 			send_to(each, host, &front);
 	}
+}
+
+void host_news_send(
+	const struct registry *registry, const struct host *host, host_news_function *take)
+{
+	if (registry->process->workers > 1 && !host->is_name)
+		send_to_others(registry, host, take);
 }
