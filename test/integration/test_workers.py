@@ -267,3 +267,15 @@ def test_silent_logins_of_all_workers_make_room(many):
 
         wait_until(comes_in)
     assert [client.query("SELECT 1").value for client in clients] == ["1"] * 7
+
+
+def test_many_silent_logins_make_room_for_one_client(many):
+    """max_client_conn refuses none of them as long as they say nothing: all that are too many are dropped."""
+    pooler = many({"max_client_conn": 5})
+    silent = [pooler.raw() for _ in range(30)]
+    wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) == len(silent))
+    # Half a second is theirs.
+    assert silent[-1].silent(0.6)
+    with pooler.client(database=NAMES[0]) as client:
+        assert client.value("SELECT 1") == "1"
+    wait_until(lambda: len(pooler.show("SOCKETS", state="cl_login")) < 5)

@@ -121,11 +121,12 @@ static struct client_link *arrive(const struct relocation *moved, struct registr
 	return client;
 }
 
-/* On its round: a silent login of this worker makes room, as one at its home would. */
+/* On its round: silent logins of this worker make room, as those at its home would. */
 static void pass_on(struct relocation *moved, struct registry *registry)
 {
-	if (!limits_allow_client(registry, false))
-		drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_MAX_CLIENT_CONN);
+	while (!limits_allow_client(registry, false) &&
+		drop_silent_logins_one(registry, NULL, CLIENT_REJECTED_MAX_CLIENT_CONN))
+		;
 	moved->round--;
 	crew_post(after(registry)->loop, &moved->mail);
 }
