@@ -204,7 +204,8 @@ def test_streaming_replication_by_hand():
         pooler.start()
         with pooler.writers() as writing:
             stack.callback(writing.stop)
-            writing.wait_written()
+            # All servers have logged in by then: one that logs in while PostgreSQL ends is refused.
+            writing.wait_written(rows=60)
             one.kill()
             two.type("promote")
             writing.wait_written(time.monotonic())
