@@ -308,7 +308,7 @@ def test_nothing_is_written_at_an_old_primary_once_the_new_one_is_known(routed, 
         standby.promote()
         # With several workers each database has one of its own, and one of them tells the other.
         homes = min(2, int(pooler.setting("workers")))
-        wait_until(lambda: len(pooler.lines("WARNING .* is not written to any more")) == homes)
+        wait_until(lambda: len(pooler.lines("WARNING .* is not written to any more")) >= homes)
         known = time.monotonic()
         # The old primary would still take the COMMIT.
         failure = audience.end_transaction()

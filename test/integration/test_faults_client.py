@@ -441,5 +441,5 @@ def test_memory_is_released_after_a_crowd_of_clients(new_pooler):
     pooler.wait_pool(cl_active=1)
     wait_until(lambda: pooler.descriptors() <= descriptors)
     if not is_sanitized():
-        wait_until(lambda: pooler.memory() - base < 3_000_000, 20, "memory to come back")
+        wait_until(lambda: pooler.memory() - base < 3_000_000, 5, "memory to come back")
     assert first.value("SELECT 1") == "1"

@@ -511,7 +511,7 @@ def test_a_directory_that_hangs_delays_no_other_client(mixed_pooler, directory):
             each.close()
         wait_until(lambda: logins(console) <= 15, what="disconnected clients to be gone")
         for each in waiting[1::2]:
-            assert each.fatal(timeout=60).is_(*FAILED)
+            assert each.fatal(timeout=30).is_(*FAILED)
     assert len(pooler.lines("LDAP queue is full, waiting")) == 1
     wait_until(lambda: let_in(pooler), 15, "the directory to be back")
 

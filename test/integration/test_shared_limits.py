@@ -100,8 +100,7 @@ def test_users_with_one_client_have_their_share_beside_one_with_many(users, new_
     clients = run_clients(("127.0.0.1", pooler.port),
                           [("app", "main")] * 40 + [(name, "main") for name in users[:3]], 3)
     done = [each.done for each in clients]
-    # Without shares each client would have a forty-third.
-    assert min(done[40:]) >= 0.08 * sum(done), (done[40:], sum(done))
+    assert min(done[40:]) >= 0.15 * sum(done), (done[40:], sum(done))
 
 
 @pytest.mark.alone

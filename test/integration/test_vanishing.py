@@ -372,8 +372,8 @@ def test_cancels_that_no_server_accepts_are_dropped(new_pooler, new_server, new_
             most = max(most, pooler.descriptors())
             # No other client notices.
             assert pooler.client().status == "I"
-    # Those that it has not looked at yet are connected too, up to max_client_conn.
-    assert most < before + 550
+    # With several workers some of them are on their way to a worker.
+    assert most < before + (400 if pooler.setting("workers") == "1" else 550)
     assert pooler.pool()["cl_waiting_cancel_req"] <= 100
     pooler.wait_pool(cl_waiting_cancel_req=0, timeout=10)
     relay.set_mode("pass")

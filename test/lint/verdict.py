@@ -6,7 +6,7 @@ import tempfile
 
 from report import TOP, verdict
 
-BUDGET = 5
+BUDGET = 4
 
 
 def close(commands, log=""):

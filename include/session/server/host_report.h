@@ -2,7 +2,8 @@
 /*
  * Learns of hosts from what servers say of themselves: at their login, by a report later, and in the
  * answer to a probe. PostgreSQL: in_hot_standby and default_transaction_read_only, which servers report
- * since version 14. May close servers of other hosts, and the server itself.
+ * since version 14. The other workers are told of each change, and act on it alike. May close servers of
+ * other hosts, and the server itself.
  */
 #ifndef PGUSHER_SESSION_SERVER_HOST_REPORT_H
 #define PGUSHER_SESSION_SERVER_HOST_REPORT_H

@@ -20,7 +20,8 @@
 void own_connection_note(struct server_link *server, const struct address *local);
 
 /* The server, which was noted, sends this StartupMessage next. */
-void own_connection_says(struct server_link *server, const void *message, size_t length);
+void own_connection_note_startup(
+	struct server_link *server, const void *message, size_t length);
 
 /* The server's login has ended, or goes on with another host. Does nothing if it was not noted. */
 void own_connection_forget(struct server_link *server);

@@ -48,7 +48,7 @@ struct server_login {
 	struct server_link *server; /* whose login it is */
 	struct address local; /* of its socket, noted in own_connection; port 0: none */
 	TAILQ_ENTRY(server_login) in_own; /* in process.own_connections, if it is noted */
-	uint8_t greeting[SHA256_SIZE]; /* digest of its StartupMessage; zeros: not sent */
+	uint8_t startup_digest[SHA256_SIZE]; /* digest of its StartupMessage; zeros: not sent */
 	bool for_cancel; /* launched for a cancel request, perhaps beyond the pool's size */
 	bool tls_requested; /* SSLRequest was sent and has not been answered yet */
 	/* Authentication. */

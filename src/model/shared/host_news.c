@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* To one worker. */
-struct letter {
+struct news_mail {
 	struct mail mail; /* first: deliver() gets this */
 	host_news_function *take;
 	struct host_news news;
@@ -14,24 +14,24 @@ struct letter {
 	char name[];
 };
 
-static struct host *find_host(struct registry *registry, const struct letter *letter)
+static struct host *find_host(struct registry *registry, const struct news_mail *sent)
 {
-	const struct host_item item = {letter->name, strlen(letter->name), letter->port};
+	const struct host_item item = {sent->name, strlen(sent->name), sent->port};
 
-	return letter->address.family == AF_UNSPEC
+	return sent->address.family == AF_UNSPEC
 		? hosts_open(&registry->hosts, &item, NULL)
-		: hosts_find(&registry->hosts, &item, &letter->address);
+		: hosts_find(&registry->hosts, &item, &sent->address);
 }
 
 static void deliver(struct mail *mail, struct loop *loop)
 {
-	struct letter *letter = (struct letter *)mail;
+	struct news_mail *sent = (struct news_mail *)mail;
 	struct registry *registry = loop->owner;
-	struct host *host = find_host(registry, letter);
+	struct host *host = find_host(registry, sent);
 
 	if (host)
-		letter->take(registry, host, &letter->news);
-	free(letter);
+		sent->take(registry, host, &sent->news);
+	free(sent);
 }
 
 static struct host_news news_of(const struct registry *registry, const struct host *host)
@@ -52,23 +52,23 @@ static struct host_news news_of(const struct registry *registry, const struct ho
 	return news;
 }
 
-static void send_to(
-	const struct registry *registry, const struct host *host, const struct letter *front)
+static void send_to(const struct registry *registry, const struct host *host,
+	const struct news_mail *contents)
 {
 	const size_t length = strlen(host->name);
-	struct letter *letter = malloc(sizeof(*letter) + length + 1);
+	struct news_mail *sent = malloc(sizeof(*sent) + length + 1);
 
-	if (!letter)
+	if (!sent)
 		return;
-	*letter = *front;
-	memcpy(letter->name, host->name, length + 1);
-	crew_post(registry->loop, &letter->mail);
+	*sent = *contents;
+	memcpy(sent->name, host->name, length + 1);
+	crew_post(registry->loop, &sent->mail);
 }
 
 static void send_to_others(
 	const struct registry *registry, const struct host *host, host_news_function *take)
 {
-	const struct letter front = {
+	const struct news_mail contents = {
 		.mail = {.deliver = deliver},
 		.take = take,
 		.news = news_of(registry, host),
@@ -79,7 +79,7 @@ static void send_to_others(
 
 	EACH_REGISTRY (each, registry->process) {
 		if (each != registry)
-			send_to(each, host, &front);
+			send_to(each, host, &contents);
 	}
 }
 

@@ -105,8 +105,8 @@ static bool identify(
 
 /* --- other workers ------------------------------------------------------------------------ */
 
-/* Another worker may have been told before a change that this one knows already. */
-static bool knows_better(const struct host *host, usec_t at)
+/* News may be older than what servers here have told. */
+static bool was_told_since(const struct host *host, usec_t at)
 {
 	return host->told_at > at || host->role_since > at;
 }
@@ -125,7 +125,7 @@ static bool set_role(struct registry *registry, struct host *host, const struct 
 static void take_role(
 	struct registry *registry, struct host *host, const struct host_news *news)
 {
-	if (!knows_better(host, news->at) && set_role(registry, host, news))
+	if (!was_told_since(host, news->at) && set_role(registry, host, news))
 		host_role_wake(registry);
 }
 
@@ -134,7 +134,7 @@ static void take_answer_to_probe(
 {
 	bool changed;
 
-	if (knows_better(host, news->at))
+	if (was_told_since(host, news->at))
 		return;
 	changed = set_role(registry, host, news);
 	if (host->read_only != news->read_only) {
@@ -148,8 +148,9 @@ static void take_answer_to_probe(
 		host_role_wake(registry);
 }
 
-/* What is known of the host has changed. */
-static void tell(struct registry *registry, const struct host *host, host_news_function *take)
+/* What is known of the host has changed: tell the other workers, and let pools use it. */
+static void act_on_change(
+	struct registry *registry, const struct host *host, host_news_function *take)
 {
 	host_news_send(registry, host, take);
 	host_role_wake(registry);
@@ -194,7 +195,7 @@ void host_report_take_parameter(struct server_link *server, const char *name, co
 void host_report_logged_in(struct server_link *server)
 {
 	if (server->at && learn(server, server->role, HOST_TOLD_BY_LOGIN))
-		tell(link_registry(&server->link), server->at, take_role);
+		act_on_change(link_registry(&server->link), server->at, take_role);
 }
 
 void host_report_changed(struct server_link *server, const char *name, const char *value)
@@ -205,7 +206,7 @@ void host_report_changed(struct server_link *server, const char *name, const cha
 		return;
 	if (strcmp(name, hot_standby) == 0) {
 		if (learn(server, role_of(value), HOST_TOLD_BY_REPORT))
-			tell(registry, server->at, take_role);
+			act_on_change(registry, server->at, take_role);
 	} else if (strcmp(name, read_only) == 0) {
 		/* The client may have set it, or the host may have been fenced. */
 		host_role_doubt(server);
@@ -237,7 +238,7 @@ void host_report_probed(struct server_link *server, const struct host_facts *fac
 		changed = true;
 	}
 	if (changed)
-		tell(registry, host, take_answer_to_probe);
+		act_on_change(registry, host, take_answer_to_probe);
 	else
 		host_role_retire_lagging(registry, host);
 }

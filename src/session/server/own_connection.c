@@ -25,7 +25,7 @@ void own_connection_note(struct server_link *server, const struct address *local
 	if (local->family == AF_UNIX || local->port == 0)
 		return;
 	server->login->local = *local;
-	memset(server->login->greeting, 0, sizeof(server->login->greeting));
+	memset(server->login->startup_digest, 0, sizeof(server->login->startup_digest));
 	lock_take(&own->lock);
 	TAILQ_INSERT_TAIL(&own->logins, server->login, in_own);
 	SHARED_ADD(*count_of(own, local->port), 1);
@@ -40,15 +40,15 @@ static bool digest(const void *message, size_t length, uint8_t out[SHA256_SIZE])
 	return digest_of(DIGEST_SHA256, &piece, 1, out);
 }
 
-void own_connection_says(struct server_link *server, const void *message, size_t length)
+void own_connection_note_startup(struct server_link *server, const void *message, size_t length)
 {
 	struct own_connections *own = own_of(&server->link);
-	uint8_t greeting[SHA256_SIZE];
+	uint8_t found[SHA256_SIZE];
 
-	if (server->login->local.port == 0 || !digest(message, length, greeting))
+	if (server->login->local.port == 0 || !digest(message, length, found))
 		return;
 	lock_take(&own->lock);
-	memcpy(server->login->greeting, greeting, sizeof(greeting));
+	memcpy(server->login->startup_digest, found, sizeof(found));
 	lock_give(&own->lock);
 }
 
@@ -94,16 +94,16 @@ static bool is_same_connection(
  * A server's connection has the address of the client, and goes elsewhere. Either the kernel has
  * given one port to both, as it may for connections to different addresses: where clients and servers
  * connect in turn it does so again and again. Or a rule of the network leads the connection back to this
- * pooler: then the client says what the server has said, and the next one comes at once.
+ * pooler: then the client sends the StartupMessage of the server, and the next one comes at once.
  */
 static bool is_led_back(struct own_connections *own, const struct server_link *server,
 	const void *message, size_t length, usec_t now)
 {
 	const usec_t last = own->odd_loop;
-	uint8_t greeting[SHA256_SIZE];
+	uint8_t found[SHA256_SIZE];
 
-	if (!digest(message, length, greeting) ||
-		memcmp(greeting, server->login->greeting, sizeof(greeting)) != 0)
+	if (!digest(message, length, found) ||
+		memcmp(found, server->login->startup_digest, sizeof(found)) != 0)
 		return false;
 	own->odd_loop = now;
 	return last > 0 && now - last < USEC_PER_SEC;

@@ -37,7 +37,7 @@ void server_greeting_start_up(struct server_link *server)
 	writer_string(&message, pool->user->name);
 	startup_end(&message, mark);
 	if (!message.failed)
-		own_connection_says(server, message.data, message.length);
+		own_connection_note_startup(server, message.data, message.length);
 	if (link_send(&server->link, &message))
 		server_enter(server, SERVER_AUTHENTICATING);
 	else

@@ -186,7 +186,8 @@ class Pooler:
             return {}
         # A race is logged, and found by check_log(); the exit code tells of it too.
         path = self.write("suppressions", RACES_OF_LIBRARIES)
-        return {"TSAN_OPTIONS": f"halt_on_error=0 exitcode=66 suppressions={path}"}
+        more = os.environ.get("TSAN_OPTIONS", "")
+        return {"TSAN_OPTIONS": f"halt_on_error=0 exitcode=66 suppressions={path} {more}"}
 
     def spawn(self, *options, as_root=False, config=True, wrap=(), **popen):
         """Start the process, by a program if `wrap` names one, without waiting for anything."""

@@ -80,7 +80,7 @@ static void test_server_that_goes_elsewhere_is_none_but_at_the_second_time(void 
 
 	(void)state;
 	server->link.remote = address(1, 5432);
-	own_connection_says(server, "greeting", strlen("greeting"));
+	own_connection_note_startup(server, "greeting", strlen("greeting"));
 	assert_false(is_own(address(1, 40000)));
 	assert_true(is_own(address(1, 40000)));
 	fake_advance(2 * USEC_PER_SEC);
@@ -97,7 +97,7 @@ static void test_client_that_says_something_else_is_none(void **state)
 	/* Before the server has said anything, and after. */
 	assert_false(is_own(address(1, 40000)));
 	assert_false(is_own(address(1, 40000)));
-	own_connection_says(server, "greeting", strlen("greeting"));
+	own_connection_note_startup(server, "greeting", strlen("greeting"));
 	for (unsigned i = 0; i < 3; i++)
 		assert_false(is_own_that_says(address(1, 40000), "greetings"));
 	/* Such clients are not counted either. */
