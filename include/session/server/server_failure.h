@@ -9,6 +9,12 @@
 #include "model/registry.h"
 
 /*
+ * Whether PostgreSQL has refused the login since it is starting, recovering or shutting down (57P01 to
+ * 57P03, class 57 of its Appendix A): one like it, or the next host, accepts logins soon.
+ */
+bool server_failure_is_of_restart(const struct failure *why);
+
+/*
  * The server has answered the login with an ErrorResponse, of which this is the body: log it,
  * and close the server.
  */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "session/pool/launch.h"
 
-#include <string.h>
-
 #include "model/peer.h"
 #include "session/link/close.h"
 #include "session/notify/channels.h"
@@ -14,11 +12,12 @@
 #include "session/pool/login_concurrency.h"
 #include "session/pool/lookup.h"
 #include "session/pool/reserve.h"
+#include "session/server/server_failure.h"
 #include "session/server/server_login.h"
 
 /*
- * Longest pause after failures that usually end soon: the server is starting up, or pgusher
- * lacks descriptors, memory or ports.
+ * Longest pause after failures that usually end soon: the server restarts, no host has the wanted role
+ * yet, or pgusher lacks descriptors, memory or ports.
  */
 #define SOON_RETRY USEC_PER_SEC
 
@@ -27,13 +26,21 @@
 
 /* --- limits ------------------------------------------------------------------------------- */
 
+static bool ends_soon(const struct pool *pool)
+{
+	const struct failure *why = &pool->last_failure;
+
+	return pool->wanting || why->reason == REASON_SERVER_ROLE ||
+		server_failure_is_of_restart(why);
+}
+
 static usec_t retry_pause(const struct pool *pool)
 {
 	const usec_t pause = pool->registry->process->settings->server_login_retry;
 
 	if (pause < SHORTEST_RETRY)
 		return SHORTEST_RETRY;
-	if (pool->wanting || strcmp(pool->last_failure.sqlstate, "57P03") == 0)
+	if (ends_soon(pool))
 		return pause < SOON_RETRY ? pause : SOON_RETRY;
 	return pause;
 }

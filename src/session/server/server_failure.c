@@ -9,10 +9,19 @@
 #include "session/server/server_login_state.h"
 #include "wire/report.h"
 
-/* A PostgreSQL server that is starting up (cannot_connect_now) will accept logins soon. */
-static bool is_starting(const struct failure *why)
+bool server_failure_is_of_restart(const struct failure *why)
 {
-	return strcmp(why->sqlstate, "57P03") == 0;
+	static const char *const sqlstates[] = {
+		"57P01", /* admin_shutdown */
+		"57P02", /* crash_shutdown */
+		"57P03", /* cannot_connect_now */
+	};
+
+	for (size_t i = 0; i < sizeof(sqlstates) / sizeof(*sqlstates); i++) {
+		if (strcmp(why->sqlstate, sqlstates[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -39,14 +48,14 @@ void server_failure_receive_error(
 	report_parse(body, length, &report);
 	severity = report.severity ? report.severity : "FATAL";
 	why = failure_from_server(report.text, report.sqlstate);
-	if (server->replication && !is_starting(&why)) {
+	if (server->replication && !server_failure_is_of_restart(&why)) {
 		link_log_repeated(&server->link, LEVEL_ERROR, "S: login failed: %s: %s",
 			severity, why.text);
 		server_close_for(server, REASON_LOGIN_FAILED);
 		return;
 	}
 	log_server_refusal(server, severity, why.text);
-	server->login->refused = !is_starting(&why);
+	server->login->refused = !server_failure_is_of_restart(&why);
 	server_close(server, &why);
 }
 
@@ -70,7 +79,8 @@ static enum connect_outcome outcome_of(const struct failure *why, bool tls_faile
 static bool concerns_client_only(
 	const struct server_link *server, enum server_state state, const struct failure *why)
 {
-	return server->replication && state != SERVER_CONNECTING && !is_starting(why);
+	return server->replication && state != SERVER_CONNECTING &&
+		!server_failure_is_of_restart(why);
 }
 
 /*
@@ -79,8 +89,8 @@ static bool concerns_client_only(
  */
 static void note_for_host(struct server_link *server, const struct failure *why, bool answered)
 {
-	if (!answered || is_starting(why) || why->reason == REASON_CONNECT_TIMEOUT ||
-		reason_breaks_connection(why->reason))
+	if (!answered || server_failure_is_of_restart(why) ||
+		why->reason == REASON_CONNECT_TIMEOUT || reason_breaks_connection(why->reason))
 		server_route_note_failure(&server->login->route, why->text);
 	else
 		host_role_lives(server, 0);

@@ -12,6 +12,7 @@
 static const char config[] = "[databases]\n"
 			     "db = host=/tmp\n"
 			     "other = host=/tmp\n"
+			     "writers = host=/tmp target_session_attrs=read-write\n"
 			     "[users]\n"
 			     "endless = pool_size=0\n"
 			     "[pgbouncer]\n"
@@ -406,12 +407,8 @@ static void test_retry_delay_starts_with_the_failed_launch(void **state)
 	assert_true(launch_server(pool, false));
 }
 
-static void test_server_that_is_starting_up_is_retried_after_a_second(void **state)
+static void assert_retried_after_a_second(struct endpoint *client)
 {
-	struct endpoint *client = client_with_query(pool);
-
-	(void)state;
-	refuse_login("57P03", "the database system is starting up");
 	assert_state(client, CLIENT_WAITING);
 	fake_advance(USEC_PER_SEC - 1);
 	do_pool_work();
@@ -420,6 +417,42 @@ static void test_server_that_is_starting_up_is_retried_after_a_second(void **sta
 	do_pool_work();
 	log_in(fake_launched());
 	assert_received(client, "TDCZ");
+}
+
+static void test_server_that_restarts_is_retried_after_a_second(void **state)
+{
+	static const char *const refusals[][2] = {
+		{"57P01", "terminating connection due to administrator command"},
+		{"57P02", "terminating connection because of crash of another server process"},
+		{"57P03", "the database system is starting up"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(refusals); i++) {
+		struct endpoint *client = client_with_query(pool);
+
+		refuse_login(refusals[i][0], refusals[i][1]);
+		assert_retried_after_a_second(client);
+		fake_end(NULL);
+		start(NULL);
+	}
+}
+
+/* A probe sees only what lasts longer than its interval: a host that was fenced for less has not changed. */
+static void test_host_without_the_role_is_retried_after_a_second(void **state)
+{
+	struct pool *writers = fake_pool("writers", "alice");
+	struct endpoint *client = client_with_query(writers), *server = fake_launched();
+
+	(void)state;
+	fake_connected(server, 0);
+	send_letters(server, "R");
+	send_parameter_status(server, "in_hot_standby", "off");
+	send_parameter_status(server, "default_transaction_read_only", "on");
+	send_letters(server, "KZ");
+	assert_closed(server);
+	pool = writers;
+	assert_retried_after_a_second(client);
 }
 
 static void test_server_login_retry_0_still_has_a_short_delay(void **state)
@@ -539,7 +572,8 @@ int main(void)
 		TEST(closed_server_of_the_same_user_makes_room),
 		TEST(failed_launch_is_retried_after_server_login_retry),
 		TEST(retry_delay_starts_with_the_failed_launch),
-		TEST(server_that_is_starting_up_is_retried_after_a_second),
+		TEST(server_that_restarts_is_retried_after_a_second),
+		TEST(host_without_the_role_is_retried_after_a_second),
 		TEST(server_login_retry_0_still_has_a_short_delay),
 		TEST(login_ends_the_failing_state),
 		TEST(all_waiting_clients_receive_the_login_error),
