@@ -163,6 +163,8 @@ if build plain --enable-werror; then
 fi
 if build sanitize --enable-werror --enable-sanitizers; then
 	check sanitize
+	# AddressSanitizer makes the daemon twice as slow.
+	export PGUSHER_TEST_PATIENCE=2
 	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize "$workers"
 fi
 if build threads --enable-werror --enable-thread-sanitizer; then

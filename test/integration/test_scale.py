@@ -191,7 +191,7 @@ def test_a_list_of_hosts_that_all_fail_at_once_stops_no_client(new_pooler, clust
     folders = [f"/nonexistent/{'x' * 200}{i}" for i in range(256)]
     keys = {"port": cluster.port, "dbname": "main", "load_balance_hosts": "disable"}
     pooler = new_pooler(
-        {"query_wait_timeout": 3 * PATIENCE},
+        {"query_wait_timeout": 8 * PATIENCE},
         databases={
             "dead": {"host": ",".join(folders), **keys},
             "last": {"host": ",".join(folders[1:] + [cluster.host]), **keys},

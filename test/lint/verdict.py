@@ -6,7 +6,7 @@ import tempfile
 
 from report import TOP, verdict
 
-BUDGET = 4
+BUDGET = 8
 
 
 def close(commands, log=""):

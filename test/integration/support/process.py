@@ -19,7 +19,7 @@ import time
 
 HOST = "127.0.0.1"
 
-# Tests wait so many times longer than they say: ThreadSanitizer slows the daemon down that much.
+# Tests wait so many times longer than they say: sanitizers slow the daemon down that much.
 PATIENCE = float(os.environ.get("PGUSHER_TEST_PATIENCE", 1))
 
 
