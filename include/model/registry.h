@@ -2,7 +2,8 @@
 /*
  * The objects of one event loop: databases, users, pools, links, their parameters and
  * statistics. The state of the whole process is in model/process. A registry belongs to one
- * loop (loop.owner), and only that loop uses it.
+ * loop (loop.owner), and only the thread of that loop uses it, and the first worker while the
+ * others are stopped.
  *
  * It finds and makes objects by name and sorts them for SHOW. The session and daemon floors
  * decide what happens to them. Databases, users and pools that its functions return belong to
@@ -132,9 +133,10 @@ struct registry {
 };
 
 /*
- * Initialise a registry for this loop, with the databases and users of the current
- * configuration. The process and the loop must outlive it. Returns false when out of memory;
- * registry_free() must be called then, too.
+ * Initialise a registry for this loop. The process and the loop must outlive it. The last registry of
+ * the process to be initialised makes the databases of the configuration, each at its home; the first
+ * one has the configured users, the others make them when they need them. Returns false when out of
+ * memory; registry_free() must be called then, too.
  */
 bool registry_init(struct registry *registry, struct process *process, struct loop *loop);
 
@@ -149,7 +151,9 @@ void registry_free(struct registry *registry);
 
 /*
  * Return the object of this name; or the pool of these two, for clients that have asked for this role.
- * NULL if there is none.
+ * NULL if there is none. A database is found at its home only, or by the first registry while the other
+ * workers are stopped. registry_find_user() may make a user of the configuration at other workers than
+ * the first.
  */
 struct database *registry_find_database(const struct registry *registry, const char *name);
 struct user *registry_find_user(const struct registry *registry, const char *name);
@@ -163,7 +167,8 @@ struct user *registry_known_user(const struct registry *registry, const char *na
  * Returns the database of this name: a configured one, or an automatic one, which is made from
  * the `*` entry if necessary (`made`, which may be NULL, is set to true then). `pgbouncer` is
  * the console, and so is `pgusher` unless a database of that name is configured. Returns NULL
- * when the name is unknown or memory is short.
+ * when the name is unknown or memory is short. The registry must be the home of the name
+ * (directory_home_of()).
  */
 struct database *registry_open_database(
 	struct registry *registry, const char *name, bool *made);
@@ -216,13 +221,14 @@ void registry_sort(struct registry *registry);
 void registry_sort_users(struct registry *registry);
 
 /*
- * Make the users of the current configuration, and set secret and [users] entry of all users.
- * Returns false when out of memory.
+ * Set secret and [users] entry of the users that the registry has. The first one also makes those of
+ * the current configuration. Returns false when out of memory.
  */
 bool registry_apply_users(struct registry *registry);
 
 /*
- * Make the databases of the current configuration, and set the configuration of existing ones.
+ * For all registries: make the databases of the current configuration, each at its home, and set the
+ * configuration of existing ones. To be called with the first registry, while the others are stopped.
  * Returns false when out of memory.
  */
 bool registry_apply_databases(struct registry *registry);
@@ -231,5 +237,11 @@ bool registry_apply_databases(struct registry *registry);
 unsigned registry_count_users(const struct registry *registry);
 unsigned registry_count_databases(const struct registry *registry);
 unsigned registry_count_pools(const struct registry *registry);
+
+/*
+ * Returns the memory of the prepared statements of all workers, in bytes: what max_prepared_memory
+ * limits. Any worker may ask; the others may add to it meanwhile.
+ */
+uint64_t registry_statement_bytes(const struct process *process);
 
 #endif

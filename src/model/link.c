@@ -223,8 +223,8 @@ bool held_is_crowded(const struct registry *registry)
 		return false;
 	/* Other workers may change these counts meanwhile. */
 	EACH_REGISTRY (each, process)
-		sum += SHARED_GET(each->held_bytes) + SHARED_GET(each->statements.bytes);
-	return sum > most;
+		sum += SHARED_GET(each->held_bytes);
+	return sum + registry_statement_bytes(process) > most;
 }
 
 /* Returns NULL when out of memory. */

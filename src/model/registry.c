@@ -510,3 +510,13 @@ void registry_free(struct registry *registry)
 	slab_destroy(&registry->servers);
 	slab_destroy(&registry->helds);
 }
+
+uint64_t registry_statement_bytes(const struct process *process)
+{
+	const struct registry *each;
+	uint64_t sum = 0;
+
+	EACH_REGISTRY (each, process)
+		sum += SHARED_GET(each->statements.bytes);
+	return sum;
+}

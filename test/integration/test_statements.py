@@ -472,6 +472,27 @@ def test_the_memory_of_statements_is_limited(new_pooler):
     assert run(client, "again") == [["again"]]
 
 
+@pytest.mark.setting("max_prepared_memory")
+def test_the_memory_of_statements_is_limited_for_all_workers_together(new_pooler, cluster):
+    keys = {"host": cluster.host, "port": cluster.port, "dbname": "main"}
+    pooler = new_pooler(
+        {"workers": 2, "pool_mode": "transaction", "max_prepared_memory": 400000},
+        databases={name: {**keys, "worker": number} for number, name in enumerate(("first", "second"))})
+    # Each client may have a quarter.
+    full = [pooler.client(database="first") for _ in range(4)]
+    for number, client in enumerate(full):
+        with pytest.raises(ServerError, match="max_prepared_memory"):
+            for text in range(1000):
+                prepare(client, f"s{text}", f"SELECT {number}, {text}, '{'x' * 1000}'")
+    client = pooler.client(database="second")
+    result = ask(client, wire.parse(f"SELECT '{'y' * 50000}'", "long"))
+    assert result.error.is_("ERROR", "53400", "too many prepared statements (max_prepared_memory)")
+    for each in full:
+        each.close()
+    pooler.wait_pool("first", cl_active=0, cl_waiting=0)
+    prepare(client, "long", f"SELECT '{'y' * 50000}'")
+
+
 @pytest.mark.setting("max_prepared_statements")
 def test_without_tracking_names_reach_the_server(new_pooler):
     pooler = new_pooler(

@@ -127,10 +127,11 @@ static enum verdict parse_named(struct relay_run *run, const char *name, size_t 
 static bool may_keep(const struct relay_run *run, size_t bytes)
 {
 	const uint64_t most = (uint64_t)prepare_settings(run)->max_prepared_memory;
+	const struct process *process = link_registry(run->from)->process;
 
 	return prepare_is_affordable(run, bytes) &&
 		(bytes <= UNNAMED_SHORT || most == 0 ||
-			prepare_table(run)->bytes + bytes <= most / 2);
+			registry_statement_bytes(process) + bytes <= most / 2);
 }
 
 /*

@@ -72,9 +72,10 @@ bool prepare_is_affordable(const struct relay_run *run, size_t bytes)
 {
 	const uint64_t most = (uint64_t)prepare_settings(run)->max_prepared_memory;
 	const struct client_statements *own = run->client->statements;
+	const struct process *process = link_registry(run->from)->process;
 
 	return most == 0 ||
-		(prepare_table(run)->bytes + bytes <= most &&
+		(registry_statement_bytes(process) + bytes <= most &&
 			(own ? own->bytes : 0) + bytes <= most / 4);
 }
 
