@@ -63,6 +63,10 @@ bool directory_add(struct directory *directory, struct database *database)
 
 	lock_take(&directory->lock);
 	hash = hash_of(directory, database->name);
+	if (look_up(directory, database->name, hash)) {
+		lock_give(&directory->lock);
+		return false;
+	}
 	HASH_ADD_KEYPTR_BYHASHVALUE(by_name, directory->databases, database->name,
 		strlen(database->name), hash, database);
 	directory->sorted = false;
@@ -72,7 +76,10 @@ bool directory_add(struct directory *directory, struct database *database)
 	return database->by_name.tbl != NULL; /* else uthash was out of memory */
 }
 
-/* All workers choose the same home, so that two of them do not make one database. */
+/*
+ * All workers choose the same home, so that two of them do not make one database. After a RELOAD it may
+ * be another one: directory_add() then refuses the second one.
+ */
 static struct registry *home_of_automatic(const struct process *process, unsigned hash)
 {
 	const struct database_config *template = snapshot_template(process->config);

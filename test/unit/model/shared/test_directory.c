@@ -135,6 +135,23 @@ static void test_a_worker_finds_its_own_databases_only(void **state)
 	assert_null(directory_find(&registries[1], database->name));
 }
 
+/* A RELOAD has made the database at its home, while a client logged in to an automatic one at another worker. */
+static void test_a_name_has_one_database(void **state)
+{
+	struct directory *directory = &process.directory;
+	struct database *second = new_database(&registries[2], databases[1][0]->name);
+
+	(void)state;
+	assert_true(directory_add(directory, databases[1][0]));
+	assert_false(directory_add(directory, second));
+	assert_int_equal(registries[2].database_count, 0);
+	assert_ptr_equal(directory_home_of(&process, second->name), &registries[1]);
+	directory_remove(directory, databases[1][0]);
+	assert_true(directory_add(directory, second));
+	directory_remove(directory, second);
+	free(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +159,8 @@ int main(void)
 			test_workers_use_it_at_the_same_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_worker_finds_its_own_databases_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_name_has_one_database, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
