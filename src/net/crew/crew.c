@@ -173,10 +173,11 @@ static bool init_member(struct crew_member *member)
 
 bool crew_init(struct crew *crew, struct loop *const loops[], unsigned count)
 {
-	*crew = (struct crew){.count = count};
+	*crew = (struct crew){0};
 	crew->members = calloc(count, sizeof(crew->members[0]));
 	if (!crew->members)
 		return false;
+	crew->count = count;
 	pthread_mutex_init(&crew->lock, NULL);
 	pthread_cond_init(&crew->all_parked, NULL);
 	pthread_cond_init(&crew->released, NULL);
