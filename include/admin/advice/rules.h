@@ -45,6 +45,9 @@ int64_t measures_rate(const struct advisor *advisor, uint64_t growth);
 /* Update advisor.busy and busy_percent. */
 void measures_take_busy(struct advisor *advisor);
 
+/* Returns the cores that this process may use. */
+unsigned measures_own_cores(struct advisor *advisor);
+
 /* Returns the cores of the machine of this server's host; 0: not known. */
 unsigned measures_cores(struct advisor *advisor, const struct server_link *server);
 

@@ -55,6 +55,13 @@ void measures_take_busy(struct advisor *advisor)
 
 /* --- cores -------------------------------------------------------------------------------- */
 
+unsigned measures_own_cores(struct advisor *advisor)
+{
+	if (advisor->cores == 0)
+		advisor->cores = cores_available();
+	return advisor->cores;
+}
+
 unsigned measures_cores(struct advisor *advisor, const struct server_link *server)
 {
 	const int configured = server->link.pool->database->config->host_cores;
@@ -64,9 +71,5 @@ unsigned measures_cores(struct advisor *advisor, const struct server_link *serve
 		return configured < CORES_MOST ? (unsigned)configured : CORES_MOST;
 	if (host && host->capacity.cores > 0)
 		return host->capacity.cores;
-	if (!host_capacity_is_here(server))
-		return 0;
-	if (advisor->cores == 0)
-		advisor->cores = cores_available();
-	return advisor->cores;
+	return host_capacity_is_here(server) ? measures_own_cores(advisor) : 0;
 }

@@ -235,8 +235,11 @@ static void write_certificate(const struct advice *finding, bool with_names, str
 
 /* --- the cores that the workers run on ---------------------------------------------------- */
 
-/* Of the busiest worker. Its part of the queries: of the database with the most, in percent. */
-enum { BUSY, WORKER, WORKERS, QUERIES_PERCENT };
+/*
+ * Of the busiest worker. Its part of the queries: of the database with the most, in percent. MORE: how
+ * many workers to have; 0: as many as now.
+ */
+enum { BUSY, WORKER, WORKERS, QUERIES_PERCENT, DATABASES, MORE };
 
 /* From this part of the queries on a database is what the worker is busy with. */
 enum { MOST_QUERIES = 80 };
@@ -283,6 +286,18 @@ static void name_largest(struct advice *finding, const struct registry *registry
 	finding_set_name(finding, largest ? largest->name : NULL);
 }
 
+/* Twice as many workers, if there are processors for them; 0: no more than now. */
+static unsigned more_workers(struct advisor *advisor)
+{
+	const unsigned workers = advisor->registry->process->workers;
+	const unsigned cores = measures_own_cores(advisor);
+	unsigned more = workers * 2;
+
+	more = more > WORKERS_MOST ? WORKERS_MOST : more;
+	more = more > cores ? cores : more;
+	return more > workers ? more : 0;
+}
+
 static void look_at_cores(struct advisor *advisor)
 {
 	const struct process *process = advisor->registry->process;
@@ -298,12 +313,14 @@ static void look_at_cores(struct advisor *advisor)
 	finding_average(finding, BUSY, percent);
 	finding->figures[WORKER] = worker;
 	finding->figures[WORKERS] = process->workers;
+	finding->figures[DATABASES] = process->registries[worker]->database_count;
+	finding->figures[MORE] = more_workers(advisor);
 	name_largest(finding, process->registries[worker]);
 }
 
 static void write_largest(const struct advice *finding, bool with_names, struct buffer *out)
 {
-	buffer_printf(out, ", and divide the clients of ");
+	buffer_printf(out, "ivide the clients of ");
 	if (with_names)
 		buffer_printf(out, "database %s", finding->name);
 	else
@@ -314,9 +331,34 @@ static void write_largest(const struct advice *finding, bool with_names, struct 
 		(long long)finding->figures[QUERIES_PERCENT]);
 }
 
+/* What to do within this process; returns whether that is anything. */
+static bool write_remedy(const struct advice *finding, bool with_names, struct buffer *out)
+{
+	const long long workers = finding->figures[WORKERS], more = finding->figures[MORE];
+	const bool is_largest = finding->figures[QUERIES_PERCENT] >= MOST_QUERIES;
+
+	if (workers > 1 && is_largest) {
+		buffer_printf(out, "D");
+		write_largest(finding, with_names, out);
+		return true;
+	}
+	if (more > 0)
+		buffer_printf(
+			out, "Raise workers from %lld to %lld, for example", workers, more);
+	if (more > 0 && is_largest) {
+		buffer_printf(out, ", and d");
+		write_largest(finding, with_names, out);
+	}
+	if (workers > 1 && finding->figures[DATABASES] > 1)
+		buffer_printf(out, "%s one of its databases another worker (worker)",
+			more > 0 ? ", or give" : "Give");
+	return more > 0 || (workers > 1 && finding->figures[DATABASES] > 1);
+}
+
 static void write_cores(const struct advice *finding, bool with_names, struct buffer *out)
 {
 	const long long workers = finding->figures[WORKERS];
+	bool has_remedy;
 
 	if (workers > 1)
 		buffer_printf(out, "Worker %lld of %lld uses ",
@@ -325,15 +367,12 @@ static void write_cores(const struct advice *finding, bool with_names, struct bu
 		buffer_printf(out, "pgusher itself uses ");
 	finding_write_average(out, finding->figures[BUSY]);
 	buffer_printf(out,
-		" %% of a processor core, and %s: clients wait for it, not for PostgreSQL. Raise "
-		"workers from %lld to %lld, for example",
+		" %% of a processor core, and %s: clients wait for it, not for PostgreSQL. ",
 		workers > 1 ? "a worker has one thread for all its databases"
-			    : "it has one thread for all connections",
-		workers, workers * 2);
-	if (finding->figures[QUERIES_PERCENT] >= MOST_QUERIES)
-		write_largest(finding, with_names, out);
-	buffer_printf(
-		out, ", or run several processes on the same port (so_reuseport, [peers]).");
+			    : "it has one thread for all connections");
+	has_remedy = write_remedy(finding, with_names, out);
+	buffer_printf(out, "%s several processes on the same port (so_reuseport, [peers]).",
+		has_remedy ? ", or run" : "Run");
 }
 
 /* --- the log ------------------------------------------------------------------------------ */

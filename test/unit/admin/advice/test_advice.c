@@ -991,6 +991,7 @@ static void test_certificate_that_ends(void **state)
 static void test_process_that_is_busy(void **state)
 {
 	(void)state;
+	fake_registry.advisor->cores = 4;
 	for (unsigned i = 0; i < 40; i++) {
 		fake_registry.advisor->busy[0] = loop_busy() - 95 * USEC_PER_SEC / 100;
 		pass(1);
@@ -1008,6 +1009,11 @@ static void test_process_that_is_busy(void **state)
 	assert_says(find("process_busy"),
 		"divide the clients of database db, with 100 % of the queries, among");
 	assert_null(strstr(text_of(find("process_busy"), false), "database db"));
+	/* More workers than processors are of no use. */
+	fake_registry.advisor->cores = 1;
+	fake_registry.advisor->busy[0] = loop_busy() - 95 * USEC_PER_SEC / 100;
+	pass(1);
+	assert_says(find("process_busy"), "not for PostgreSQL. Run several processes");
 	for (unsigned i = 0; i < 20; i++) {
 		fake_registry.advisor->busy[0] = loop_busy() - 80 * USEC_PER_SEC / 100;
 		pass(1);
