@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: ISC
 """What SHOW, the metrics and the page say of several workers: sums, and each thing once."""
 
+import itertools
+
 import pytest
 
 from support.clients.metrics_page import scrape
@@ -45,7 +47,10 @@ def use(pooler, count=2, **options):
 
 def workers(pooler):
     """The rows of SHOW WORKERS with their numbers."""
-    return [{key: row[key] if row[key] is None else int(row[key]) for key in row} for row in pooler.show("WORKERS")]
+    return [
+        {key: value if value is None or key == "names" else int(value) for key, value in row.items()}
+        for row in pooler.show("WORKERS")
+    ]
 
 
 def sums(pooler):
@@ -84,6 +89,21 @@ def test_show_workers_tells_what_is_where(many):
     assert all(0 <= row["busy_average"] <= 100 for row in rows)
     busy = wait_until(lambda: [row["busy"] for row in workers(pooler) if row["busy"] is not None])
     assert len(busy) == WORKERS
+    names = [row["names"].split(", ") for row in rows]
+    assert sorted(itertools.chain(*names)) == sorted(NAMES)
+    assert all(len(each) == 2 for each in names)
+
+
+def test_the_names_of_many_databases_are_cut(new_pooler):
+    pooler = new_pooler({"workers": 2}, databases={"*": {"worker": 1, "dbname": "main"}, "quiet": {"worker": 0}})
+    names = [f"a_name_of_many_bytes_{number}" for number in range(50)]
+    for name in names:
+        pooler.client(database=name)
+    first, second = workers(pooler)
+    assert first["names"] == "quiet"
+    listed = second["names"].split(", ")
+    assert listed[-1] == "..." and listed[:-1] == names[: len(listed) - 1]
+    assert 1000 <= len(second["names"]) < 1000 + 100
 
 
 def test_one_worker_is_one_row(new_pooler):

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW WORKERS: the event loops and their threads, with what is at home there. */
+#include <stdio.h>
+
 #include "admin/advice/advisor.h"
 #include "admin/show/topic.h"
 #include "model/shared/all_workers.h"
@@ -18,7 +20,11 @@ static const struct column columns[] = {
 	{"wake_ups", COLUMN_INT8}, /* of its wait, by other workers */
 	{"stops", COLUMN_INT8}, /* for what concerns all workers */
 	{"stop_us", COLUMN_INT8}, /* how long it stood still for these */
+	{"names", COLUMN_TEXT}, /* of its databases */
 };
+
+/* There may be thousands of automatic databases. */
+enum { NAMES_MOST = 1000 };
 
 enum { PERCENT = 100 };
 
@@ -28,6 +34,26 @@ static void add_known(struct result *result, int number)
 		result_number(result, number);
 	else
 		result_text(result, NULL);
+}
+
+/* The names of its databases, with commas between them; the text ends with `...` if it has not all. */
+static void add_names(struct result *result, const struct registry *registry)
+{
+	char text[NAMES_MOST + DATABASE_NAME_LIMIT + 2 * sizeof(", ...")] = "";
+	const struct database *database;
+	size_t length = 0;
+
+	TAILQ_FOREACH (database, &registry->databases, in_registry) {
+		if (database->console)
+			continue;
+		if (length >= NAMES_MOST) {
+			snprintf(text + length, sizeof(text) - length, ", ...");
+			break;
+		}
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
+			length > 0 ? ", " : "", database->name);
+	}
+	result_text(result, text);
 }
 
 static void add_worker(
@@ -55,6 +81,7 @@ static void add_worker(
 	result_count(result, crew->wake_ups);
 	result_count(result, crew->stops);
 	result_number(result, crew->parked);
+	add_names(result, registry);
 	result_end_row(result);
 }
 
