@@ -43,7 +43,7 @@ struct database_config {
 	int max_pool_waiters; /* -1: inherit; 0: no limit */
 	int max_db_connections, max_db_client_connections; /* 0: inherit */
 	int pool_weight; /* of its pools; 0: 1 */
-	int worker; /* the number of its home, round and round; -1: not given */
+	int worker; /* the number of its home, modulo the number of workers; -1: not given */
 	enum pool_mode pool_mode; /* POOL_MODE_INHERIT: inherit */
 	enum session_state session_state; /* SESSION_STATE_INHERIT: inherit */
 	enum wait_action query_wait_timeout_action; /* WAIT_ACTION_INHERIT: inherit */

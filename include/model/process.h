@@ -4,6 +4,13 @@
  * limits, cancel keys, TLS contexts, listeners, peers, PAUSE, SUSPEND and SHUTDOWN, ids.
  *
  * The state of one event loop is in model/registry.
+ *
+ * Fields are of three kinds. Those with a lock, a SHARED_ macro or an atomic type: any worker uses
+ * them. `config`, `settings`, the TLS contexts, the networks of `sources`, `operation`, `draining`,
+ * `still`, `shutdown`, `drain`, `suspension`, and what is set at the start: any worker reads them,
+ * the first one changes them while the others are stopped. All the rest (`dealt`, `peers`,
+ * `found_peers`, `discovery`, `console_waits`, `show_streams`, `sized_at`, `listeners`, ...): the
+ * first worker only.
  */
 #ifndef PGUSHER_MODEL_PROCESS_H
 #define PGUSHER_MODEL_PROCESS_H
@@ -149,8 +156,10 @@ struct process {
 		each##_number++)
 
 /*
- * Stop all other workers, so that the first one may use all registries, and let them go on. Calls
- * nest; with one worker they do nothing. See net/crew.
+ * To be called by the first worker only: stop all others between two of their turns, so that it may
+ * use all registries, and deliver all mail. The deliveries may close any client or server, so the
+ * caller must not be in the middle of a change. Ends with process_let_others_run(); calls nest, and
+ * only the outermost delivers. With one worker both do nothing. See net/crew.
  */
 static inline void process_stop_others(struct process *process)
 {

@@ -133,10 +133,10 @@ struct registry {
 };
 
 /*
- * Initialise a registry for this loop. The process and the loop must outlive it. The last registry of
- * the process to be initialised makes the databases of the configuration, each at its home; the first
- * one has the configured users, the others make them when they need them. Returns false when out of
- * memory; registry_free() must be called then, too.
+ * Initialise a registry for this loop. The process and the loop must outlive it. The last registry
+ * of the process to be initialised makes the databases of the configuration, each at its home; the
+ * first one has the configured users, the others make them when they need them. Returns false when
+ * out of memory; registry_free() must be called then, too.
  */
 bool registry_init(struct registry *registry, struct process *process, struct loop *loop);
 
@@ -150,10 +150,10 @@ static inline unsigned process_servers(const struct process *process)
 void registry_free(struct registry *registry);
 
 /*
- * Return the object of this name; or the pool of these two, for clients that have asked for this role.
- * NULL if there is none. A database is found at its home only, or by the first registry while the other
- * workers are stopped. registry_find_user() may make a user of the configuration at other workers than
- * the first.
+ * Return the object of this name; or the pool of these two, for clients that have asked for this
+ * role. NULL if there is none. A database is found at its home only, or by the first registry while
+ * the other workers are stopped. registry_find_user() may make a user of the configuration at other
+ * workers than the first.
  */
 struct database *registry_find_database(const struct registry *registry, const char *name);
 struct user *registry_find_user(const struct registry *registry, const char *name);
@@ -221,15 +221,15 @@ void registry_sort(struct registry *registry);
 void registry_sort_users(struct registry *registry);
 
 /*
- * Set secret and [users] entry of the users that the registry has. The first one also makes those of
- * the current configuration. Returns false when out of memory.
+ * Set secret and [users] entry of the users that the registry has. The first one also makes those
+ * of the current configuration. Returns false when out of memory.
  */
 bool registry_apply_users(struct registry *registry);
 
 /*
- * For all registries: make the databases of the current configuration, each at its home, and set the
- * configuration of existing ones. To be called with the first registry, while the others are stopped.
- * Returns false when out of memory.
+ * For all registries: make the databases of the current configuration, each at its home, and set
+ * the configuration of existing ones. To be called with the first registry, while the others are
+ * stopped. Returns false when out of memory.
  */
 bool registry_apply_databases(struct registry *registry);
 

@@ -90,9 +90,10 @@ static const struct entry_key keys[] = {
 		"Forced server user: all clients share one pool of this user. Clients "
 		"still log in to us under their own names."},
 	{"worker", ENTRY_SIZE, FIELD(worker),
-		"Which of the workers serves the database from the start on, counted from 0; "
-		"the last one is followed by the first. -1 or not given: the one with the "
-		"fewest databases."},
+		"Number of the worker that serves the database, from 0; numbers beyond the last "
+		"worker begin again at 0. A change moves no database before the next start. -1 "
+		"or not given: the worker with the fewest databases; for the entry *, one that "
+		"follows from the name."},
 };
 
 static const struct entry_grammar grammar = {

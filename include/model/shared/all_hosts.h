@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The hosts that the workers know, each once. Each registry has what its own servers and probes have
- * told; here this is put together. All functions need that no other thread runs.
+ * The hosts that the workers know, each once. Each registry has what its own servers and probes
+ * have told; here this is put together. To be called by the first worker between
+ * process_stop_others() and process_let_others_run().
  */
 #ifndef PGUSHER_MODEL_SHARED_ALL_HOSTS_H
 #define PGUSHER_MODEL_SHARED_ALL_HOSTS_H
@@ -29,10 +30,11 @@ struct host_walk {
 struct host *host_walk_next(struct host_walk *walk);
 
 /*
- * Returns what all registries know of this host, of the first registry that has it: a copy in `room`, or
- * the host itself if there is one worker. The role is that of the registry that was told last, and so
- * is what belongs to it. The host is down for as long as a worker tries it in vain, and otherwise if no
- * worker has it up. The servers are summed.
+ * Returns what all registries know of this host, of the first registry that has it: a copy in
+ * `room`, or the host itself if there is one worker. The role is that of the registry that was told
+ * last, and so is what belongs to it. The host is down while any worker has it as failed, unless
+ * another one has it up and the failed one has not tried it again for a minute. The servers are
+ * summed.
  */
 const struct host *all_hosts_view(
 	const struct process *process, const struct host *host, union host_room *room);

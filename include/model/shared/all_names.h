@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the resolvers of all workers know, each host name and zone once. A worker looks up the names
- * that its own databases need. All functions need that no other thread runs.
+ * that its own databases need. To be called by the first worker between process_stop_others() and
+ * process_let_others_run().
  */
 #ifndef PGUSHER_MODEL_SHARED_ALL_NAMES_H
 #define PGUSHER_MODEL_SHARED_ALL_NAMES_H

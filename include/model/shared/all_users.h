@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The users of all workers, each name once: a registry has its own object for a user whose pools or
- * clients are at home there. All functions need that no other thread runs.
+ * clients are at home there. To be called by the first worker between process_stop_others() and
+ * process_let_others_run(), or before the others run.
  */
 #ifndef PGUSHER_MODEL_SHARED_ALL_USERS_H
 #define PGUSHER_MODEL_SHARED_ALL_USERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The workers in numbers: what each has and has done, and their sums. All functions need that no other
- * thread runs.
+ * The workers in numbers: what each has and has done, and their sums. To be called by the first
+ * worker between process_stop_others() and process_let_others_run().
  */
 #ifndef PGUSHER_MODEL_SHARED_ALL_WORKERS_H
 #define PGUSHER_MODEL_SHARED_ALL_WORKERS_H

@@ -17,7 +17,7 @@ struct random;
 struct registry;
 
 struct directory {
-	struct lock lock; /* of the functions below; walks need that no other thread runs */
+	struct lock lock; /* taken to look up, add and remove; walks need stopped others */
 	struct database *databases; /* uthash, by name */
 	struct keyed_hash name_hash; /* keyed, since clients choose the names */
 	struct pool_list pools; /* in order by database, then user, after registry_sort() */
@@ -66,6 +66,7 @@ void directory_remove_pool(struct directory *directory, struct pool *pool);
 /* Returns the next version of a list of functions. */
 uint64_t directory_next_functions(struct directory *directory);
 
+/* Takes no lock: to be called by the first worker while the others are stopped. */
 unsigned directory_count_databases(const struct directory *directory);
 
 #endif

@@ -3,7 +3,7 @@
  * What one worker has learned of a host, sent to the others by mail: each registry knows hosts by
  * itself, and would otherwise find out by its own servers, probes and timeouts.
  *
- * With one worker nothing is sent, and nothing of names, since each worker has its own resolver. What
+ * Nothing is sent with one worker, nor for names, since each worker has its own resolver. What
  * cannot be sent, for want of memory, the others find out by themselves.
  */
 #ifndef PGUSHER_MODEL_SHARED_HOST_NEWS_H
@@ -14,7 +14,7 @@
 
 /* The host as the sender knew it. */
 struct host_news {
-	usec_t at; /* the sender's loop_now() */
+	usec_t at; /* the sender's loop_now(), on the clock that all loops share */
 	enum host_role role;
 	enum host_teller told_by; /* valid if the role is known */
 	bool read_only;
@@ -25,7 +25,7 @@ struct host_news {
 	char error[HOST_ERROR_SIZE];
 };
 
-/* Runs at each other worker, with its own host; does not send these news on. */
+/* Runs at each other worker, with its own host; does not send these news on. May close servers. */
 typedef void host_news_function(
 	struct registry *registry, struct host *host, const struct host_news *news);
 

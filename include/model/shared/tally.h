@@ -3,10 +3,11 @@
  * A tally: what the workers of a process count together for a user name (max_user_connections,
  * max_user_client_connections), or for the process (max_server_connections).
  *
- * Each worker has a share of the tally, which belongs to its struct cap. Servers are counted under one
- * lock for all tallies, so that no limit is exceeded for a moment: a worker that wants to launch a
- * server takes the places below all tallies in one step. Nothing else takes the lock but pools that
- * wait, or claim, and not the path of a transaction.
+ * Each worker has a share of the tally, which belongs to its struct cap. Servers are counted under
+ * one lock for all tallies, so that no limit is exceeded for a moment: a worker that wants to
+ * launch a server takes the places below all tallies in one step. The lock is taken when a server
+ * is launched or closed, when a share is made, left or configured, and by pools that wait, claim or
+ * are promised a place; never on the path of a transaction while no pool waits.
  *
  * A worker whose pools wait below a full tally publishes the claim of the first of them. Then mail goes
  * to the workers that have servers there: they look for one to close, by the rules of
@@ -34,7 +35,7 @@ struct tally_claim {
 	bool waits; /* false: no pool of the worker waits, and the rest means nothing */
 	unsigned weight; /* pool_weight */
 	unsigned places; /* servers that the pool has */
-	unsigned next; /* what its load would be with one more server, without the weight */
+	unsigned next; /* its servers beyond min_pool_size, if it had one more */
 	usec_t since; /* its client that has waited longest has waited since then */
 };
 
@@ -59,7 +60,7 @@ struct tally_share {
 	bool posted; /* the mail is in the mailbox of the worker */
 	/* Used by its worker only. */
 	struct tally_claim others; /* the first claim of other workers when it last looked */
-	bool must_publish; /* the published claim is not true enough any more */
+	bool must_publish; /* the published claim is out of date: publish again */
 };
 
 LIST_HEAD(tally_shares, tally_share);
@@ -74,7 +75,10 @@ struct tally {
 	unsigned servers; /* of all workers */
 	unsigned promised; /* places that are kept: cap_promise() */
 	uint64_t minima; /* sum of min_pool_size of the pools of all workers */
-	/* Counted without the lock. */
+	/*
+	 * Changed by any worker without the lock: a limit that is checked against `pinned` or
+	 * `listening` may be exceeded by one for each other worker.
+	 */
 	unsigned pinned, listening; /* of these servers */
 	unsigned clients; /* that log in, or are logged in, as this user */
 	char name[];
@@ -101,7 +105,10 @@ void tallies_free(struct process *process);
 struct tally_share *tally_join(
 	struct registry *registry, const char *name, struct cap *cap, mail_function *deliver);
 
-/* The cap is freed, and has no servers. */
+/*
+ * To be called before the cap is freed, which has no servers. Frees the share, or leaves it in
+ * `gone` until its mail arrives.
+ */
 void tally_leave(struct tally_share *share);
 
 /*

@@ -94,9 +94,10 @@ void crew_post(struct loop *to, struct mail *mail);
 
 /*
  * Make stillness: returns when all other threads are parked between two turns, and all mail has
- * been delivered, to any loop, by the calling thread; also mail that deliveries have sent. Calls
- * nest, and a nested one delivers nothing. Between two stillnesses each loop runs one turn at
- * least. Mail that is sent in stillness is delivered after it.
+ * been delivered, to any loop, by the calling thread; also mail that deliveries have sent.
+ * Deliveries may change or free what belongs to any loop, so the caller must not be in the middle
+ * of a change. Calls nest, and a nested one delivers nothing. Between two stillnesses each loop runs
+ * one turn at least. Mail that is sent in stillness is delivered after it.
  *
  * In stillness the calling thread may use all loops: add events, set deadlines, queue tasks,
  * close streams. The loops look at these before they wait again. loop_now() of a parked loop

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Whose thread runs: what belongs to a loop is used by the thread of that loop only (net/crew/crew).
+ * Which thread runs: what belongs to a loop is used by the thread of that loop only
+ * (net/crew/crew).
  *
  * Builds with sanitizers check this where objects of a loop change. Other builds do not: the check is
  * on the path of each transaction.
@@ -20,8 +21,8 @@ extern _Thread_local struct crew_member *crew_here;
 
 /*
  * Whether the calling thread may use this loop now: it is the loop's thread, or the main thread
- * in stillness, or no threads are running. NULL: no loop, which anyone may use. For CHECK():
- * this is cheap.
+ * in stillness, or no threads are running. NULL: no loop, which any thread may use. For
+ * CHECK(): this is cheap.
  */
 bool crew_is_own(const struct loop *loop);
 

@@ -21,9 +21,12 @@ struct relocation_end {
 };
 
 /*
- * The client, which is in GREETING, has sent this message, without a type byte, with other bytes
- * behind it: `length` in all. Returns true if it belongs to another worker, and has left; the client is
- * closed then, without a word. False: handle the message here. `end` is kept.
+ * The client has sent a first message of `total` bytes, without a type byte; `length` bytes have
+ * been received with it. Returns true if the connection has left: for the worker that the message
+ * concerns, or, if max_client_conn is reached, for a round past all workers, which may close
+ * clients, to its home. The link here is closed then, and nothing is sent; out of memory the client
+ * gets an error instead. Returns false if the message is to be handled here, as it is if the client
+ * is not in GREETING. `end` must outlive the process's clients.
  */
 bool relocation_begin(struct client_link *client, enum startup_kind kind,
 	const uint8_t *message, size_t total, size_t length, const struct relocation_end *end);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Watches the hosts of databases that have a list of them, or that ask for a role
- * (target_session_attrs): pgusher has one connection of its own to each, by which it asks for the role
- * every host_check_interval; at once when something has happened there, and ten times a second while
- * clients wait for a host. So a move is known without an error of a client, and a dead host costs one
- * attempt at a time.
+ * (target_session_attrs): each worker with such a database has one connection of its own to each
+ * host, by which it asks for the role every host_check_interval; at once when something has
+ * happened there, and ten times a second while clients wait for a host. So a move is known without
+ * an error of a client, and a dead host costs one attempt at a time of each worker.
  *
  * The connection logs in for a pool of such a database, counts below the caps of its servers, and is
  * shown in SHOW SERVERS; it does not count for the size of the pool. It ends with the last client of

@@ -135,7 +135,7 @@ static void test_a_worker_finds_its_own_databases_only(void **state)
 	assert_null(directory_find(&registries[1], database->name));
 }
 
-/* A RELOAD has made the database at its home, while a client logged in to an automatic one at another worker. */
+/* A RELOAD has made the database at its home, while a client of an automatic one logged in elsewhere. */
 static void test_a_name_has_one_database(void **state)
 {
 	struct directory *directory = &process.directory;
