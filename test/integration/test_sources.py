@@ -153,6 +153,24 @@ def test_the_limit_holds_for_the_clients_of_all_workers(many):
     connect(pooler, "127.0.0.1").login("app", "one")
 
 
+@pytest.mark.setting("max_client_conn_per_address", "workers")
+def test_no_silent_client_is_closed_for_one_that_is_refused(many):
+    """Wherever it is: an address at its limit does not push out the logins of others."""
+    pooler = many({"max_client_conn_per_address": 2, "max_client_conn": 8})
+    clients = [connect(pooler, "127.0.0.1").login("app", "one") for _ in range(2)]
+    silent = [pooler.raw(unix=True) for _ in range(6)]
+    # Half a second is theirs; from then on they may be closed.
+    assert silent[-1].silent(0.6)
+    for name in ("one", "two", "three"):
+        assert connect(pooler, "127.0.0.1").send_startup("app", name).fatal().is_(*LIMIT)
+        assert len(pooler.show("SOCKETS", state="cl_login")) == len(silent)
+    # The console has no limit.
+    with pooler.superuser() as console:
+        console.query("SHOW VERSION")
+    assert len(pooler.show("SOCKETS", state="cl_login")) == len(silent)
+    assert clients[0].value("SELECT 1") == "1"
+
+
 @pytest.mark.setting("auth_failure_delay", "workers")
 def test_failed_logins_delay_logins_at_all_workers(many):
     pooler = many({"auth_type": "plain", "auth_failure_delay": 0.2}, auth={"app": "x"})

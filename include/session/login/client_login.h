@@ -19,6 +19,15 @@
 void client_login_begin(struct client_link *client, const uint8_t *message, size_t total,
 	const struct login_steps *steps);
 
+/* Whether a login to a database of this name is one to the console, as far as this registry knows. */
+bool client_login_names_console(const struct registry *registry, const char *name);
+
+/*
+ * Whether client_login_begin() will refuse the client before max_client_conn counts: it has not sent the
+ * PROXY header or not begun TLS, which it must, or there are too many clients of its address.
+ */
+bool client_login_is_barred(const struct client_link *client);
+
 /* Handle the body of a whole password message. May close the client. */
 void client_login_password(struct client_link *client, const uint8_t *body, size_t length);
 

@@ -287,7 +287,7 @@ static bool has_descriptor(struct client_link *client, bool console)
 	return true;
 }
 
-static bool names_console(const struct registry *registry, const char *name)
+bool client_login_names_console(const struct registry *registry, const char *name)
 {
 	return strcmp(name, "pgbouncer") == 0 ||
 		(strcmp(name, "pgusher") == 0 && !registry_find_database(registry, name));
@@ -319,6 +319,12 @@ static bool must_encrypt(const struct client_link *client)
 	return link_registry(&client->link)->process->settings->client_tls_sslmode >=
 		TLS_MODE_REQUIRE &&
 		client->link.remote.family != AF_UNIX && !client->link.stream.tls;
+}
+
+bool client_login_is_barred(const struct client_link *client)
+{
+	return client->proxy == PROXY_REQUIRED || must_encrypt(client) ||
+		!sources_allow(client);
 }
 
 /*
@@ -372,7 +378,7 @@ void client_login_begin(struct client_link *client, const uint8_t *message, size
 	}
 	if (!client_parameters_take(client, &wanted, message, total))
 		return;
-	console = names_console(registry, wanted.database);
+	console = client_login_names_console(registry, wanted.database);
 	if (!console && !comes_from_elsewhere(client, wanted.database, message, total))
 		return;
 	/* First, so that no silent client is closed in favour of one that is refused. */

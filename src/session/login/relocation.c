@@ -7,6 +7,7 @@
 #include "session/link/client_limits.h"
 #include "session/link/close.h"
 #include "session/login/arrival.h"
+#include "session/login/client_login.h"
 #include "session/login/drop_silent_logins.h"
 
 /* A client between two workers. */
@@ -73,13 +74,18 @@ static struct registry *home_of(
  * With max_client_conn reached, another worker may be about to close a client that has disconnected
  * before this one came, or may have a login that is silent. The connection passes all workers then, and
  * comes to its home when each has handled what had arrived there; after that the limit counts. One
- * worker handles disconnections before new connections by itself.
+ * worker handles disconnections before new connections by itself. No silent client is closed for one
+ * that is refused all the same, or for the console, which has no limit.
  */
 static bool goes_round(const struct registry *registry, const struct client_link *client,
-	enum startup_kind kind)
+	const uint8_t *message, size_t total)
 {
-	return kind == STARTUP_LOGIN && !client->went_round &&
-		!limits_allow_client(registry, false);
+	struct startup_login wanted;
+
+	return !client->went_round && !limits_allow_client(registry, false) &&
+		!client_login_is_barred(client) &&
+		startup_read(message, total, &wanted) == STARTUP_GOOD &&
+		!client_login_names_console(registry, wanted.database);
 }
 
 static struct registry *after(const struct registry *registry)
@@ -121,7 +127,7 @@ static struct client_link *arrive(const struct relocation *moved, struct registr
 	return client;
 }
 
-/* On its round: silent logins of this worker make room, as those at its home would. */
+/* On its round: silent logins of this worker are closed to make room, as at its home later. */
 static void pass_on(struct relocation *moved, struct registry *registry)
 {
 	while (!limits_allow_client(registry, false) &&
@@ -163,7 +169,7 @@ bool relocation_begin(struct client_link *client, enum startup_kind kind,
 	if (process->workers < 2 || client->link.state != CLIENT_GREETING)
 		return false;
 	home = home_of(process, kind, message, total);
-	round = home && goes_round(registry, client, kind);
+	round = home && kind == STARTUP_LOGIN && goes_round(registry, client, message, total);
 	if (!home || (home == registry && !round))
 		return false;
 	moved = malloc(sizeof(*moved) + length);
