@@ -119,8 +119,9 @@ struct database *registry_open_database(struct registry *registry, const char *n
 		*made = false;
 	if (database)
 		return database;
+	/* The console is the first worker's. */
 	if (strcmp(name, "pgusher") == 0)
-		return registry->console_pool->database;
+		return registry->number == 0 ? registry->console_pool->database : NULL;
 	if (!snapshot_template(registry->process->config))
 		return NULL;
 	database = add_automatic(registry, name);

@@ -250,6 +250,15 @@ def test_shutdown_waits_for_clients_of_all_workers(many):
     assert pooler.wait_exit() == 0
 
 
+def test_a_command_makes_an_automatic_database_at_its_home(many):
+    pooler = many(databases={"*": {"dbname": "main", "worker": 1}})
+    pooler.command("PAUSE unseen")
+    assert [row["names"] for row in pooler.show("WORKERS")] == ["", "unseen", ""]
+    pooler.command("RESUME unseen")
+    assert pooler.client(database="unseen").value("SELECT 1") == "1"
+    assert [row["names"] for row in pooler.show("WORKERS")] == ["", "unseen", ""]
+
+
 def test_silent_logins_of_all_workers_make_room(many):
     """Accepted by each worker in turn, and dropped wherever they are when clients need their places."""
     pooler = many({"max_client_conn": 8})

@@ -155,11 +155,13 @@ static struct database *open_database(const struct command *command, struct comm
 {
 	const char *name = call->words->argument;
 	struct database *database;
+	struct registry *home;
 	bool made;
 
 	if (!command->makes_database)
 		return registry_find_database(call->registry, name);
-	database = registry_open_database(call->registry, name, &made);
+	home = directory_home_of(call->registry->process, name);
+	database = registry_open_database(home ? home : call->registry, name, &made);
 	if (database && made)
 		link_log(&call->client->link, LEVEL_LOG, "registered new auto-database: %s",
 			name);

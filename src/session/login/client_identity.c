@@ -67,7 +67,8 @@ bool client_identity_take_database(struct client_link *client, const char *user)
 	const char *name = client->login->database_name;
 	struct database *database = registry_find_database(registry, name);
 
-	if (!database && strcmp(name, "pgusher") == 0)
+	/* A database of this name, which has brought the client here, may be gone since. */
+	if (!database && strcmp(name, "pgusher") == 0 && registry->number == 0)
 		database = registry->console_pool->database;
 	if (!database)
 		/*
