@@ -52,7 +52,7 @@ struct own_connections {
 	uint16_t ports
 		[OWN_PORTS]; /* how many have it, by the remainder: also read without the lock */
 	struct server_login_list logins;
-	usec_t odd_loop; /* when a client last looked like one, but was connected elsewhere */
+	usec_t odd_loop; /* when a client last sent the StartupMessage of one, from its address */
 };
 
 enum { WORKERS_MOST = 64 };
@@ -109,6 +109,7 @@ struct process {
 	struct cancel_keys cancel_keys;
 	/* References; NULL: none (tls_setup). That of metrics is for the HTTP endpoint. */
 	struct tls_context *client_tls, *server_tls, *metrics_tls;
+	struct lock server_tls_lock; /* any worker may have to make server_tls */
 	const struct listeners *listeners; /* owned by the daemon; NULL: none */
 	usec_t sized_at; /* the last round of session/pool/auto_size; 0: none */
 	/* There may be pools with pool_size = auto: see session/pool/auto_size. Set by any worker. */

@@ -154,6 +154,7 @@ static void share(struct process *process)
 	lock_share(&process->cancel_keys.lock);
 	lock_share(&process->sources.lock);
 	lock_share(&process->own_connections.lock);
+	lock_share(&process->server_tls_lock);
 	lock_share(&process->slow.lock);
 }
 

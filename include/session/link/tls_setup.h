@@ -41,7 +41,7 @@ bool tls_setup_start(struct registry *registry);
 /*
  * Returns the context for connections to servers, which belongs to the process; it is made if
  * there is none yet. Returns NULL when it cannot be made at present; the error is logged. Not
- * to be called when server_tls_sslmode is `disable`.
+ * to be called when server_tls_sslmode is `disable`. Any worker may call it.
  */
 struct tls_context *tls_setup_towards_servers(struct registry *registry);
 

@@ -256,11 +256,17 @@ bool tls_setup_start(struct registry *registry)
 
 struct tls_context *tls_setup_towards_servers(struct registry *registry)
 {
+	struct process *process = registry->process;
+	struct tls_context *context;
 	char why[WHY_SIZE];
+	bool good = true;
 
-	if (!registry->process->server_tls &&
-		!make_server(registry->process->settings, &registry->process->server_tls, why,
-			sizeof(why)))
+	lock_take(&process->server_tls_lock);
+	if (!process->server_tls)
+		good = make_server(process->settings, &process->server_tls, why, sizeof(why));
+	context = process->server_tls;
+	lock_give(&process->server_tls_lock);
+	if (!good)
 		log_write(LEVEL_ERROR, "%s", why);
-	return registry->process->server_tls;
+	return context;
 }
