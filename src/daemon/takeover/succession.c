@@ -58,9 +58,15 @@ static void try_again(struct daemon *daemon)
 			loop_now(&daemon->loop) + RETRY_TIME);
 }
 
+/* The history of the metrics looks at the pools of all workers. */
 static void on_retry(struct deadline *retry)
 {
-	try_again((struct daemon *)((char *)retry - offsetof(struct daemon, succession.retry)));
+	struct daemon *daemon =
+		(struct daemon *)((char *)retry - offsetof(struct daemon, succession.retry));
+
+	process_stop_others(&daemon->process);
+	try_again(daemon);
+	process_let_others_run(&daemon->process);
 }
 
 void succession_begin(struct daemon *daemon)
