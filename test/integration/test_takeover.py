@@ -217,6 +217,11 @@ def test_silent_connection_may_still_log_in(pooler):
         take_over(pooler)
         assert tcp.login().value("SELECT 1") == "1"
         assert local.login().value("SELECT 1") == "1"
+        # Each of them counts once.
+        take_over(pooler)
+        assert pooler.lines("taken over 2 clients and")
+        assert not pooler.lines("cannot be handed over")
+        assert tcp.value("SELECT 1") == local.value("SELECT 1") == "1"
 
 
 def test_cancel_keys_stay_valid(pooler, cluster):

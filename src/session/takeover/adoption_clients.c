@@ -223,7 +223,9 @@ void adoption_clients_take(struct adoption *adoption, const struct link_record *
 		handlers_of(record, state),
 		link_record_is_set(record, LINK_RECORD_PAUSED) || is_waiting(state));
 	limits_take_socket(registry);
-	limits_admit_client(client, false);
+	/* A client without a StartupMessage is admitted by its login. */
+	if (state != CLIENT_GREETING)
+		limits_admit_client(client, false);
 	if (!adoption_links_fill(registry, &client->link, record) ||
 		!fill_client(client, record, state) ||
 		!adoption_statements_fill_client(
