@@ -56,7 +56,7 @@ void descriptors_add_pool(const struct pool *pool)
 
 	unsigned kept = SHARED_GET(descriptors->kept) + needed(pool, most);
 
-	/* Two pools made at the same time may count once: until the next review. */
+	/* Of two pools that two workers make at the same time, one may be missing until the next review. */
 	SHARED_SET(descriptors->kept, kept < most ? kept : most);
 }
 

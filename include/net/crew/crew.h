@@ -81,7 +81,7 @@ void crew_run(struct crew *crew);
 
 /*
  * End all threads between two turns, and wait for that. All mail has been delivered when this
- * returns, by the calling thread. Does nothing but that if the crew is not running.
+ * returns, by the calling thread. If no thread is running, only the mail is delivered.
  */
 void crew_stop(struct crew *crew);
 

@@ -111,7 +111,7 @@ struct registry *directory_home_of(struct process *process, const char *name)
 	return home_of_automatic(process, hash);
 }
 
-/* Of two with the same number the later one: the first worker also accepts all clients. */
+/* Of two workers with as many databases the later one: the first worker also accepts all clients. */
 struct registry *directory_choose_home(
 	struct process *process, const struct database_config *config)
 {

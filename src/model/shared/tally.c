@@ -187,7 +187,7 @@ static bool has_place(const struct tally_want *want)
 		return false;
 	if (want->is_promised || count_ahead(share, &want->claim) < tally->limit - taken)
 		return true;
-	/* Its worker was woken for a claim that has become a later one. */
+	/* The worker was woken for the claim that it has published, and its claim has changed since. */
 	share->must_publish = true;
 	return false;
 }
@@ -311,8 +311,8 @@ void tally_change_minima(struct tally_share *share, unsigned before, unsigned no
 
 /*
  * Since when the pool waits decides only among claims that are alike otherwise, and changes with each
- * client that is served: it stays what it was when the claim was published, unless it has kept the
- * worker from a place.
+ * client that is served: it stays what it was when the claim was published, unless the worker got no
+ * place because of it (must_publish).
  */
 static bool is_published(const struct tally_share *share, const struct tally_claim *claim)
 {

@@ -134,7 +134,7 @@ void crew_still(struct crew *crew)
 	crew->still = true;
 	for (unsigned i = 1; i < crew->count; i++)
 		crew->members[i].loop->now_known = false;
-	/* Deliveries would surprise a caller that is in the middle of something. */
+	/* Only the outermost caller expects that mail changes what it has. */
 	if (is_outermost)
 		settle(crew);
 }

@@ -34,7 +34,7 @@ static struct lookup *find_key(const struct pool *pool, const void *key, size_t 
 	return found;
 }
 
-/* The question has no text. */
+/* For questions without a text. */
 static struct lookup *find(const struct pool *pool, const struct lookup_question *question)
 {
 	struct key key = {.kind = question->kind, .subject = question->subject};
