@@ -1,15 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # Run every test: install what is missing, build plainly and with sanitizers below build/, and
-# print a verdict that ends with the line `N passed, N failed`.
-#   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer builds, and those
-#                                  against PostgreSQL 18
+# print a verdict that ends with the line `N passed, N failed`. The integration tests run twice, and
+# the two runs differ in all: the plain build with one worker against Debian's PostgreSQL, and the
+# build with AddressSanitizer with several workers against PostgreSQL 18, if that is available. The
+# tests of threads and workers run under ThreadSanitizer too.
+#   PGUSHER_TEST_FAST=1            leave out the integration tests of the sanitizer builds
+#   PGUSHER_TEST_ALL=1             test the plain build with several workers too, against PostgreSQL 18,
+#                                  and the one with AddressSanitizer against Debian's PostgreSQL
 #   PGUSHER_TEST_THREADS=1         run all tests under ThreadSanitizer, not only those of the threads
-#   PGUSHER_TEST_WORKERS=N         with how many workers the sanitizer builds are tested, and the plain
-#                                  one against PostgreSQL 18 (4)
+#   PGUSHER_TEST_WORKERS=N         with how many workers the sanitizer builds are tested (4)
 #   PGUSHER_TEST_PATRONI=1         run the tests of Patroni with etcd too
 #   PGUSHER_TEST_PGBIN=FOLDER      test against the PostgreSQL with its programs in this folder
-#   PGUSHER_TEST_PG18BIN=FOLDER    the programs of PostgreSQL 18, to test the plain build against too
+#   PGUSHER_TEST_PG18BIN=FOLDER    the programs of PostgreSQL 18
 #   PGUSHER_TEST_LIBPQ=FOLDER      a folder with psycopg[binary], which has PostgreSQL 18's libpq
 #   PGUSHER_TEST_DRIVERS=FOLDER    the folder in which test/drivers/build.py builds the drivers
 set -u
@@ -136,11 +139,14 @@ integration() {
 	report "Integration tests of build/$1 with workers = $2${5:+ $5}" "$good" "$bad" $result
 }
 
-# Run the integration tests against PostgreSQL 18, if it is available; psql and pgbench are those
-# of the other PostgreSQL. The times that tests measure are pgusher's, with any PostgreSQL.
+# integration_18 NAME ALONE: run the integration tests with several workers against PostgreSQL 18, or
+# against Debian's if there is none; psql and pgbench are Debian's. ALONE is as above.
 integration_18() {
-	find_postgres_18
-	[ -z "$pg18bin" ] || integration plain "$workers" plain-18 "$pg18bin" "against PostgreSQL 18" no
+	if [ -n "$pg18bin" ]; then
+		integration "$1" "$workers" "$1-18" "$pg18bin" "against PostgreSQL 18" "$2"
+	else
+		integration "$1" "$workers" "$1-$workers" "$pgbin" "" "$2"
+	fi
 }
 
 # Build the drivers that Debian does not have, with the language runtimes that are installed.
@@ -159,13 +165,15 @@ if build plain --enable-werror; then
 	build_drivers
 	find_libpq_18 "$(sed -n 's/^PYTHON = //p' "$top/build/plain/Makefile")"
 	integration plain 1
-	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration_18
+	find_postgres_18
+	[ "${PGUSHER_TEST_ALL:-0}" != 1 ] || integration_18 plain no
 fi
 if build sanitize --enable-werror --enable-sanitizers; then
 	check sanitize
 	# AddressSanitizer makes the daemon twice as slow.
 	export PGUSHER_TEST_PATIENCE=2
-	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration sanitize "$workers"
+	[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || integration_18 sanitize yes
+	[ "${PGUSHER_TEST_ALL:-0}" != 1 ] || integration sanitize "$workers"
 fi
 if build threads --enable-werror --enable-thread-sanitizer; then
 	if [ "${PGUSHER_TEST_THREADS:-0}" = 1 ]; then

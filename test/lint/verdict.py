@@ -6,7 +6,7 @@ import tempfile
 
 from report import TOP, verdict
 
-BUDGET = 8
+BUDGET = 6
 
 
 def close(commands, log=""):
