@@ -16,6 +16,7 @@ from support.process import (
     HOST,
     as_service,
     drop_folder,
+    has_ended,
     free_port,
     make_folder,
     own,
@@ -154,7 +155,7 @@ class Move:
         """Run the last commands of the page, after which pgusher ends."""
         pid = self.pid()
         self.type("go back")
-        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 20, "pgusher to end")
+        wait_until(lambda: has_ended(pid), 20, "pgusher to end")
 
     def destroy(self):
         """End what still runs, and remove all."""
@@ -240,7 +241,7 @@ def test_from_pgbouncer(moving):
     with move.connect() as client:
         client.execute("BEGIN")
         move.type("take over")
-        wait_until(lambda: not os.path.exists(f"/proc/{old}"), 10, "pgbouncer to end")
+        wait_until(lambda: has_ended(old), 10, "pgbouncer to end")
         assert client.execute("SELECT 1").fetchone() == (1,)
         client.execute("COMMIT")
     wait_until(lambda: move.pid() != old, 10, "pgusher to write its pidfile")

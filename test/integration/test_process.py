@@ -16,7 +16,7 @@ import pytest
 
 from support import wire
 from support.clients.raw import Closed, RawClient, ServerError
-from support.process import HOST, run, service_uid, service_user, stays, stop_process, wait_until
+from support.process import HOST, has_ended, run, service_uid, service_user, stays, stop_process, wait_until
 from support.servers.pooler import binary, is_sanitized
 
 
@@ -779,7 +779,7 @@ def test_a_daemon_detaches_from_its_caller(new_pooler):
         pooler.close_clients()
     finally:
         os.kill(pid, signal.SIGTERM)
-        wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
+        wait_until(lambda: has_ended(pid))
     assert not os.path.exists(pooler.path("pid"))
 
 

@@ -137,6 +137,15 @@ def resume_process(process):
     process.send_signal(signal.SIGCONT)
 
 
+def has_ended(pid):
+    """Whether a process has ended, also if its parent has not asked for its exit status."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 class WaitTimeout(AssertionError):
     """A condition did not come true in its time."""
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: ISC
 """A terminal of tmux, with a shell or a program in it: keys to press, a screen to look at."""
 
+import contextlib
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 
-from support.process import drop_folder, make_folder, wait_until
+from support.process import drop_folder, has_ended, make_folder, wait_until
 from support.servers.pooler import binary
 
 TMUX = shutil.which("tmux")
@@ -119,9 +121,22 @@ class Terminal:
         except FileNotFoundError:
             return ""
 
-    def close(self):
-        """End the server, and all in it."""
+    def hang_up(self):
+        """Close the terminal, which ends the server of tmux and all in it."""
         self.tmux("kill-server", check=False)
+
+    def close(self):
+        """End the programs and the terminal. The kernel sends a SIGCONT when a terminal hangs up, by which
+        LeakSanitizer can lose the SIGSTOP that it waits for: a program that ends then never does.
+        """
+        if "READY" in self.tmux("list-sessions", "-F", "READY", check=False):
+            processes = self.processes()
+            for number in (signal.SIGCONT, signal.SIGTERM):
+                for process in processes:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, number)
+            wait_until(lambda: all(map(has_ended, processes)), what="the end of pgusher-top")
+        self.hang_up()
         said = self.said()
         drop_folder(self.folder)
         assert "Sanitizer" not in said and "runtime error" not in said, said

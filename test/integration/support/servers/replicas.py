@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 
-from support.process import free_port, make_folder, own, run, wait_until
+from support.process import free_port, has_ended, make_folder, own, run, wait_until
 from support.servers.cluster import HARNESS, Cluster, configure, copy_data, program
 
 # Loopback addresses: each stands for a host.
@@ -185,7 +185,7 @@ class Replica(Cluster):
         self.process.wait()
         self._disconnect()
         wait_until(
-            lambda: not any(_is_alive(pid) for pid in pids), 10, f"{self.name} to end"
+            lambda: all(map(has_ended, pids)), 10, f"{self.name} to end"
         )
 
     def freeze(self):
@@ -266,14 +266,6 @@ class Replica(Cluster):
     def received(self):
         """How far it has received, in bytes."""
         return self.value("SELECT pg_last_wal_receive_lsn() - '0/0'::pg_lsn")
-
-
-def _is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 class Replicas:
