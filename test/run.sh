@@ -167,6 +167,13 @@ if build plain --enable-werror; then
 	integration plain 1
 	find_postgres_18
 	[ "${PGUSHER_TEST_ALL:-0}" != 1 ] || integration_18 plain no
+	if [ "${PGUSHER_TEST_FAST:-0}" != 1 ] && [ "${PGUSHER_TEST_ALL:-0}" != 1 ]; then
+		# AddressSanitizer's allocator cannot be made to fail.
+		flags=${PYTEST_FLAGS:-}
+		PYTEST_FLAGS="$flags -k faults_system"
+		integration plain "$workers" plain-faults "$pgbin" "short of memory and descriptors" no
+		PYTEST_FLAGS=$flags
+	fi
 fi
 if build sanitize --enable-werror --enable-sanitizers; then
 	check sanitize

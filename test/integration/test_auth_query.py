@@ -244,7 +244,7 @@ def test_a_database_may_have_its_own_user_database_and_query(asking, roles):
     assert pooler.client("hashed", password=PASSWORD).value("SELECT current_database()") == "main"
     assert {where for where, _ in queries_sent()} == {"other"}
     assert queries_sent.queries()[0] == entry["auth_query"]
-    assert pooler.pool("elsewhere", "asker")["sv_idle"] == 1
+    wait_until(lambda: pooler.pool("elsewhere", "asker")["sv_idle"] == 1)
     # The other databases look no user up.
     assert pooler.refused("hashed", "plain", PASSWORD).is_(*FAILED["md5"])
 

@@ -169,5 +169,5 @@ def test_the_limit_of_the_process_holds(new_pooler, cluster):
     with contextlib.ExitStack() as stack:
         for number in range(6):
             client = stack.enter_context(pooler.client("app", ("main", "second")[number % 2]))
-            client.send(wire.query("SELECT pg_sleep(0.2)"))
+            client.send(wire.query("SELECT pg_sleep(30)"))
         wait_until(lambda: len(pooler.show("SERVERS", state="active")) == 4)

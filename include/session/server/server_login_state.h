@@ -46,7 +46,8 @@ struct server_login {
 	struct server_route route; /* the host that it connects to */
 	unsigned attempts; /* hosts that were given up after their answer */
 	struct server_link *server; /* whose login it is */
-	struct address local; /* of its socket, noted in own_connection; port 0: none */
+	/* Of its socket, and of the other end, noted in own_connection; port 0: none. */
+	struct address local, remote;
 	TAILQ_ENTRY(server_login) in_own; /* in process.own_connections, if it is noted */
 	uint8_t startup_digest[SHA256_SIZE]; /* digest of its StartupMessage; zeros: not sent */
 	bool for_cancel; /* launched for a cancel request, perhaps beyond the pool's size */

@@ -25,6 +25,7 @@ void own_connection_note(struct server_link *server, const struct address *local
 	if (local->family == AF_UNIX || local->port == 0)
 		return;
 	server->login->local = *local;
+	server->login->remote = server->link.remote;
 	memset(server->login->startup_digest, 0, sizeof(server->login->startup_digest));
 	lock_take(&own->lock);
 	TAILQ_INSERT_TAIL(&own->logins, server->login, in_own);
@@ -85,7 +86,7 @@ static bool is_same_connection(
 {
 	const struct address local = address_local(client->link.stream.fd);
 	const struct address here = address_unmapped(&local);
-	const struct address there = address_unmapped(&server->link.remote);
+	const struct address there = address_unmapped(&server->login->remote);
 
 	return here.family != AF_UNSPEC && address_equal(&here, &there);
 }

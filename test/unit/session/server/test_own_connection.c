@@ -31,8 +31,8 @@ static struct address address(uint8_t last, uint16_t port)
 	return (struct address){AF_INET, port, {.bytes = {127, 0, 0, last}}};
 }
 
-/* A server that logs in, with a socket at this address. */
-static struct server_link *log_in_from(struct address local)
+/* A server that logs in, with a socket at this address, to that one. */
+static struct server_link *log_in_from_to(struct address local, struct address remote)
 {
 	struct endpoint *client = fake_client(pool);
 	struct endpoint *server;
@@ -40,9 +40,14 @@ static struct server_link *log_in_from(struct address local)
 	send_letters(client, "Q");
 	server = fake_launched();
 	assert_non_null(server);
+	endpoint_server(server)->link.remote = remote;
 	own_connection_note(endpoint_server(server), &local);
-	endpoint_server(server)->link.remote = address_local(here);
 	return endpoint_server(server);
+}
+
+static struct server_link *log_in_from(struct address local)
+{
+	return log_in_from_to(local, address_local(here));
 }
 
 static bool is_own_that_says(struct address remote, const char *message)
@@ -76,10 +81,9 @@ static void test_client_at_the_address_of_a_server_is_own(void **state)
 /* The kernel may give one port to two connections; a rule of the network shows by the next one. */
 static void test_server_that_goes_elsewhere_is_none_but_at_the_second_time(void **state)
 {
-	struct server_link *server = log_in_from(address(1, 40000));
+	struct server_link *server = log_in_from_to(address(1, 40000), address(1, 5432));
 
 	(void)state;
-	server->link.remote = address(1, 5432);
 	own_connection_note_startup(server, "greeting", strlen("greeting"));
 	assert_false(is_own(address(1, 40000)));
 	assert_true(is_own(address(1, 40000)));
@@ -89,11 +93,10 @@ static void test_server_that_goes_elsewhere_is_none_but_at_the_second_time(void 
 
 static void test_client_that_says_something_else_is_none(void **state)
 {
-	struct server_link *server = log_in_from(address(1, 40000));
+	struct server_link *server = log_in_from_to(address(1, 40000), address(1, 5432));
 	const struct address again = address(1, 40000);
 
 	(void)state;
-	server->link.remote = address(1, 5432);
 	/* Before the server has said anything, and after. */
 	assert_false(is_own(address(1, 40000)));
 	assert_false(is_own(address(1, 40000)));
