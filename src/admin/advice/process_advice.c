@@ -318,9 +318,11 @@ static void look_at_cores(struct advisor *advisor)
 	name_largest(finding, process->registries[worker]);
 }
 
-static void write_largest(const struct advice *finding, bool with_names, struct buffer *out)
+/* divide: that word, as the sentence needs it. */
+static void write_largest(
+	const struct advice *finding, bool with_names, const char *divide, struct buffer *out)
 {
-	buffer_printf(out, "ivide the clients of ");
+	buffer_printf(out, "%s the clients of ", divide);
 	if (with_names)
 		buffer_printf(out, "database %s", finding->name);
 	else
@@ -338,17 +340,14 @@ static bool write_remedy(const struct advice *finding, bool with_names, struct b
 	const bool is_largest = finding->figures[QUERIES_PERCENT] >= MOST_QUERIES;
 
 	if (workers > 1 && is_largest) {
-		buffer_printf(out, "D");
-		write_largest(finding, with_names, out);
+		write_largest(finding, with_names, "Divide", out);
 		return true;
 	}
 	if (more > 0)
 		buffer_printf(
 			out, "Raise workers from %lld to %lld, for example", workers, more);
-	if (more > 0 && is_largest) {
-		buffer_printf(out, ", and d");
-		write_largest(finding, with_names, out);
-	}
+	if (more > 0 && is_largest)
+		write_largest(finding, with_names, ", and divide", out);
 	if (workers > 1 && finding->figures[DATABASES] > 1)
 		buffer_printf(out, "%s one of its databases another worker (worker)",
 			more > 0 ? ", or give" : "Give");

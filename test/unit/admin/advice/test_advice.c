@@ -1021,6 +1021,45 @@ static void test_process_that_is_busy(void **state)
 	assert_nothing();
 }
 
+/* A second in which this worker was busy, and the other one was not. */
+static const struct advice *busy_worker(unsigned number)
+{
+	fake_registry.advisor->busy[0] = fake_registry.advisor->busy[1] = loop_busy();
+	fake_registry.advisor->busy[number] -= 95 * USEC_PER_SEC / 100;
+	pass(1);
+	return find("process_busy");
+}
+
+static void test_worker_that_is_busy(void **state)
+{
+	struct registry second = {.process = &fake_process, .loop = &fake_loop, .number = 1};
+
+	(void)state;
+	TAILQ_INIT(&second.databases);
+	TAILQ_INIT(&second.pools);
+	TAILQ_INIT(&second.hosts);
+	fake_process.registries[1] = &second;
+	fake_process.workers = 2;
+	fake_registry.advisor->cores = 3;
+	for (unsigned i = 0; i < 40; i++)
+		(void)busy_worker(1);
+	assert_says(find("process_busy"), "Worker 1 of 2 uses 9");
+	assert_says(
+		busy_worker(1), "PostgreSQL. Raise workers from 2 to 3, for example, or run");
+	second.database_count = 2;
+	assert_says(busy_worker(1), " to 3, for example, or give one of its databases another");
+	fake_registry.advisor->cores = 2;
+	assert_says(busy_worker(1),
+		"PostgreSQL. Give one of its databases another worker (worker)");
+	/* Another home does not help this one, nor do more workers. */
+	pool->stats.current.queries += 1000;
+	for (unsigned i = 0; i < 40; i++)
+		(void)busy_worker(0);
+	assert_says(busy_worker(0),
+		"PostgreSQL. Divide the clients of database db, with 100 % of the queries, among");
+	fake_process.workers = 1;
+}
+
 static void test_log_lines_that_are_lost(void **state)
 {
 	(void)state;
@@ -1131,6 +1170,7 @@ int main(void)
 		TEST(standby_that_lags),
 		TEST(certificate_that_ends),
 		TEST(process_that_is_busy),
+		TEST(worker_that_is_busy),
 		TEST(log_lines_that_are_lost),
 		TEST(nothing_is_wrong_at_rest),
 		TEST(no_advice_without_an_advisor),
