@@ -33,7 +33,9 @@ class Terminal:
         self.errors = os.path.join(self.folder, "stderr")
         variables = {
             "PATH": os.environ["PATH"], "HOME": self.folder, "LC_ALL": locale, "TERM": term,
-            "PS1": PROMPT, "ASAN_OPTIONS": "detect_leaks=1", **environment,
+            "PS1": PROMPT, "ASAN_OPTIONS": "detect_leaks=1",
+            # pgusher-top has one thread. ncurses allocates memory and changes errno when it handles Ctrl-Z.
+            "TSAN_OPTIONS": "report_bugs=0", **environment,
         }
         shell = ["env", "-i", *(f"{name}={value}" for name, value in variables.items()), "sh", "-i"]
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, shlex.join(shell))
