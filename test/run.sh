@@ -160,12 +160,13 @@ build_drivers() {
 }
 
 export top
+pg18bin=
+[ "${PGUSHER_TEST_FAST:-0}" = 1 ] || find_postgres_18
 if build plain --enable-werror; then
 	check plain
 	build_drivers
 	find_libpq_18 "$(sed -n 's/^PYTHON = //p' "$top/build/plain/Makefile")"
 	integration plain 1
-	find_postgres_18
 	[ "${PGUSHER_TEST_ALL:-0}" != 1 ] || integration_18 plain no
 	if [ "${PGUSHER_TEST_FAST:-0}" != 1 ] && [ "${PGUSHER_TEST_ALL:-0}" != 1 ]; then
 		# AddressSanitizer's allocator cannot be made to fail.
