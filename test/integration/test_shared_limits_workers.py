@@ -95,8 +95,9 @@ def test_reload_raises_and_lowers_the_limit_for_all_workers(many, cluster):
     for waiter in waiters:
         waiter.query("COMMIT")
     holder.query("COMMIT")
-    # Servers beyond the limit stay as long as their own pools use them.
-    done, most = load(pooler, [("app", name) for name in NAMES], 1)
+    # Servers beyond the limit stay as long as their own pools use them. A place that changes its pool
+    # costs a login, which takes long on a busy machine.
+    done, most = load(pooler, [("app", name) for name in NAMES], 4)
     assert min(done) > 0
     assert most <= len(NAMES)
 
