@@ -403,6 +403,16 @@ unsigned registry_count_pools(const struct registry *registry)
 	return registry->process->directory.pool_count;
 }
 
+uint64_t registry_statement_bytes(const struct process *process)
+{
+	const struct registry *each;
+	uint64_t sum = 0;
+
+	EACH_REGISTRY (each, process)
+		sum += SHARED_GET(each->statements.bytes);
+	return sum;
+}
+
 /* --- making and freeing ------------------------------------------------------------------- */
 
 static bool make_console(struct registry *registry)
@@ -510,14 +520,4 @@ void registry_free(struct registry *registry)
 	slab_destroy(&registry->clients);
 	slab_destroy(&registry->servers);
 	slab_destroy(&registry->helds);
-}
-
-uint64_t registry_statement_bytes(const struct process *process)
-{
-	const struct registry *each;
-	uint64_t sum = 0;
-
-	EACH_REGISTRY (each, process)
-		sum += SHARED_GET(each->statements.bytes);
-	return sum;
 }
