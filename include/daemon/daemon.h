@@ -23,7 +23,7 @@
 #include "model/registry.h"
 #include "net/listener.h"
 #include "net/loop.h"
-#include "session/work/drain.h"
+#include "session/serving/drain.h"
 
 struct handover;
 struct takeover;

@@ -5,7 +5,7 @@
  * One that waits for clients drains them, in two stages (process.drain). For drain_delay all goes
  * on, so that load balancers can notice that /readyz says no. Then clients can no longer log in,
  * unless drain_accept is set; and if there is a shutdown_timeout idle clients are closed one after
- * another (session/work/drain). The settings may change meanwhile.
+ * another (session/serving/drain). The settings may change meanwhile.
  */
 #ifndef PGUSHER_DAEMON_SHUTDOWN_H
 #define PGUSHER_DAEMON_SHUTDOWN_H

@@ -56,7 +56,7 @@ enum client_state {
  */
 enum client_step {
 	CLIENT_STEP_NONE,
-	CLIENT_STEP_ENDING, /* its query ends unsent, with an error: see session/work/unsent_query */
+	CLIENT_STEP_ENDING, /* its query ends unsent, with an error: see session/serving/unsent_query */
 	CLIENT_STEP_SKIPPING, /* likewise: its messages are ignored until a Sync */
 	CLIENT_STEP_SYNC_DUE, /* before its next message parameters are set on its server */
 	CLIENT_STEP_FORGETTING, /* its server is to deallocate all statements first */
@@ -131,7 +131,7 @@ struct client_link {
 	bool went_round : 1; /* past all workers, before max_client_conn counts: see login/relocation */
 	enum client_proxy proxy : 3;
 	bool notified; /* it got the notice that it waits */
-	bool leaving; /* a shutdown closes it as soon as it has no transaction: work/drain */
+	bool leaving; /* a shutdown closes it as soon as it has no transaction: serving/drain */
 	bool admin; /* on the console: may use commands that change something */
 	enum client_step step : 8; /* set by client_set_step() only */
 	bool ring_full; /* not read until the server has answered some requests */

@@ -120,7 +120,7 @@ struct process {
 	enum operation operation;
 	bool draining; /* for a takeover: clients with a server continue, the others stop */
 	bool still; /* for a takeover: no link may change any more (daemon/takeover/handover) */
-	struct suspension *suspension; /* SUSPENDED: see session/work/suspend */
+	struct suspension *suspension; /* SUSPENDED: see session/serving/suspend */
 	struct suspend_hooks suspend;
 	enum shutdown_mode shutdown;
 	enum drain_stage drain;

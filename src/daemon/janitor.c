@@ -64,7 +64,7 @@ static void run_upkeep(struct janitor *janitor, usec_t now)
 	shutdown_advance(registry);
 }
 
-/* During SUSPEND session/work/suspend does the upkeep; during a handover nothing may change. */
+/* During SUSPEND session/serving/suspend does the upkeep; during a handover nothing may change. */
 static bool may_change(const struct registry *registry)
 {
 	return registry->process->operation != OPERATION_SUSPENDED && !registry->process->still;

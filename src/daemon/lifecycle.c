@@ -22,8 +22,8 @@
 #include "session/pool/peer_discovery.h"
 #include "session/rules/life.h"
 #include "session/rules/watching.h"
-#include "session/work/control.h"
-#include "session/work/suspend.h"
+#include "session/serving/control.h"
+#include "session/serving/suspend.h"
 
 /* A watchdog whose time is unknown gets messages twice in this time. */
 #define WATCHDOG_DEFAULT (10 * USEC_PER_SEC)

@@ -3,7 +3,7 @@
 
 #include "model/statistics/pool_figures.h"
 #include "session/pool/move_clients.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 
 void pool_upkeep_open_forced(struct registry *registry)
 {

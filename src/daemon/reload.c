@@ -16,7 +16,7 @@
 #include "session/pool/peer_discovery.h"
 #include "session/pool/peering.h"
 #include "session/server/host_role.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 
 /* --- databases ---------------------------------------------------------------------------- */
 

@@ -10,8 +10,8 @@
 #include "session/pool/return_to_pool.h"
 #include "session/server/host_capacity.h"
 #include "session/server/server_login.h"
+#include "session/serving/replication.h"
 #include "session/state/functions.h"
-#include "session/work/replication.h"
 
 /* --- servers not in use ------------------------------------------------------------------- */
 

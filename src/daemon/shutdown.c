@@ -5,8 +5,8 @@
 #include "session/link/close.h"
 #include "session/lookup/lookup_server.h"
 #include "session/pool/peering.h"
-#include "session/work/progress.h"
-#include "session/work/replication.h"
+#include "session/serving/progress.h"
+#include "session/serving/replication.h"
 
 /* --- servers ------------------------------------------------------------------------------ */
 

@@ -11,7 +11,7 @@
 #include "daemon/reload.h"
 #include "daemon/stop.h"
 #include "daemon/takeover/handover.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 
 static void on_hangup(struct daemon *daemon)
 {

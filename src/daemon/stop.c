@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/shutdown.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 
 void stop_gracefully(struct daemon *daemon, enum shutdown_mode mode)
 {

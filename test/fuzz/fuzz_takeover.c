@@ -18,9 +18,9 @@
 #include "config/snapshot.h"
 #include "daemon/takeover/fds_row.h"
 #include "session/rules/life.h"
+#include "session/serving/control.h"
 #include "session/takeover/adoption.h"
 #include "session/takeover/inventory.h"
-#include "session/work/control.h"
 #include "wire/message.h"
 
 enum { RECORDS_MOST = 32, HEADER_SIZE = 3, HAS_DESCRIPTOR = 0x80, TURNS = 4 };

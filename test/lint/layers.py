@@ -28,7 +28,7 @@ FOLDERS = {
         "pool",
         "auth",
         "lookup",
-        "work",
+        "serving",
         "login",
         "rules",
         "takeover",

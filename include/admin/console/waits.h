@@ -12,7 +12,7 @@
 #define PGUSHER_ADMIN_CONSOLE_WAITS_H
 
 #include "model/registry.h"
-#include "session/work/progress.h"
+#include "session/serving/progress.h"
 
 enum wait_kind { WAIT_PAUSE, WAIT_SUSPEND, WAIT_CLOSE, WAIT_KINDS };
 
@@ -61,7 +61,7 @@ void waits_drop(struct client_link *client);
 const struct console_wait *waits_next(
 	const struct registry *registry, const struct console_wait *after);
 
-/* What SHOW WAITS shows of a wait; `text` gets the words of session/work/progress. */
+/* What SHOW WAITS shows of a wait; `text` gets the words of session/serving/progress. */
 struct wait_view waits_view(const struct registry *registry, const struct console_wait *wait,
 	char text[PROGRESS_TEXT_SIZE]);
 

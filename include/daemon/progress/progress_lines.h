@@ -2,7 +2,7 @@
 /*
  * While the process waits, in a PAUSE, SUSPEND or SHUTDOWN, says how far it is: in a log line every
  * ten seconds, and more often in the status for the service manager. The words are those of
- * session/work/progress. A wait of less than two seconds is not mentioned.
+ * session/serving/progress. A wait of less than two seconds is not mentioned.
  */
 #ifndef PGUSHER_DAEMON_PROGRESS_PROGRESS_LINES_H
 #define PGUSHER_DAEMON_PROGRESS_PROGRESS_LINES_H

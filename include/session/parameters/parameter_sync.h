@@ -23,7 +23,7 @@
  * sent together with our SETs.
  *
  * If a server refuses a SET, such as that of a role that was dropped meanwhile, its error is the
- * answer to the client's query, and the server is free again: see work/refused_setting. The client
+ * answer to the client's query, and the server is free again: see serving/refused_setting. The client
  * keeps what it wants, and gets an error for each query until a server takes it, or until it sends
  * a statement that replaces it (parameters/way_out). Messages that were sent with such SETs are
  * taken back first, and the SETs are sent alone.

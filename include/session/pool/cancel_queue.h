@@ -2,7 +2,7 @@
 /*
  * Cancel requests of a pool that wait for a connection to the server of their target: requests
  * of clients (CANCEL_WAITING, in pool.cancels), and our own requests for DRAINING servers.
- * work/cancel sends them.
+ * serving/cancel sends them.
  *
  * PostgreSQL drops a request that it receives before the query. So a request for a query that was
  * passed on just now, after a wait for the server, is held (client.held_until) for a moment.

@@ -3,7 +3,7 @@
  * The tables of rules for messages: one for each direction and mode of a link. A link points at
  * one of them (link.rules), indexed by the message's type byte.
  *
- * The tables for clients are in rules/client_rules.c, work/unsent_query.c and
+ * The tables for clients are in rules/client_rules.c, serving/unsent_query.c and
  * parameters/parameter_sync.c; those for a server that is or was paired in rules/server_rules.c
  * and rules/restore.c; those for the answers to our own queries in rules/own_rules.c and
  * rules/parameter_sync_rules.c.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What a server reports at the end of its login: its parameters and its cancel key. The
- * parameters of a pool's first server become the welcome of the pool's clients (work/welcome).
+ * parameters of a pool's first server become the welcome of the pool's clients (serving/welcome).
  */
 #ifndef PGUSHER_SESSION_SERVER_SERVER_WELCOME_H
 #define PGUSHER_SESSION_SERVER_SERVER_WELCOME_H

@@ -16,9 +16,9 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "session/link/peer_credentials.h"
+#include "session/serving/control.h"
+#include "session/serving/suspend.h"
 #include "session/takeover/inventory.h"
-#include "session/work/control.h"
-#include "session/work/suspend.h"
 #include "wire/writer.h"
 
 /* --- answers ------------------------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 #include "admin/console/shutdown_notices.h"
 #include "admin/console/waits.h"
 #include "session/link/close.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 
 /* How long the commands of one console run before other work of the loop has its turn. */
 #define SLICE USEC_PER_MSEC

@@ -3,7 +3,7 @@
 
 #include "admin/console/console_session.h"
 #include "admin/console/reply.h"
-#include "session/work/progress.h"
+#include "session/serving/progress.h"
 
 /* Returns false if no shutdown is in progress. */
 static bool write_line(const struct registry *registry, char out[PROGRESS_LINE_SIZE])

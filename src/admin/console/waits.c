@@ -8,7 +8,7 @@
 #include "admin/console/reply.h"
 #include "base/text.h"
 #include "session/link/close.h"
-#include "session/work/suspend.h"
+#include "session/serving/suspend.h"
 #include "wire/writer.h"
 
 /* Most waits of one client. A client needs one at a time. */

@@ -6,7 +6,7 @@
  */
 #include "admin/show/show_stream.h"
 #include "net/listener.h"
-#include "session/work/suspend.h"
+#include "session/serving/suspend.h"
 
 static const struct column columns[] = {
 	{"fd", COLUMN_INT4},

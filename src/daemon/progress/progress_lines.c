@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "daemon/systemd.h"
-#include "session/work/progress.h"
+#include "session/serving/progress.h"
 
 /* Time between two looks, before the first line, and between two lines. */
 #define LOOK_PERIOD USEC_PER_SEC

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "config/entry.h"
 #include "daemon/systemd.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 
 /* A reload that takes longer is notable. */
 #define LONG_TIME USEC_PER_SEC

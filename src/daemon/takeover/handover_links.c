@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/takeover/handover_parts.h"
 #include "session/link/close.h"
+#include "session/serving/client_session.h"
 #include "session/takeover/inventory.h"
-#include "session/work/client_session.h"
 
 /* --- walks -------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "daemon/takeover/handover_parts.h"
 #include "session/notify/listening_takeover.h"
+#include "session/serving/client_session.h"
 #include "session/takeover/inventory.h"
-#include "session/work/client_session.h"
 
 /* How long servers may take to log in before the handover goes on without them. */
 #define LOGIN_GRACE (USEC_PER_SEC / 2)

@@ -11,9 +11,9 @@
 #include "daemon/systemd.h"
 #include "daemon/takeover/fds_row.h"
 #include "daemon/takeover/takeover_parts.h"
+#include "session/serving/progress.h"
 #include "session/takeover/adoption_statements.h"
 #include "session/takeover/inventory.h"
-#include "session/work/progress.h"
 
 struct takeover *takeover_begin(const struct settings *settings, char *why, size_t size)
 {

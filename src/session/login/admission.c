@@ -7,8 +7,8 @@
 #include "session/link/login_counts.h"
 #include "session/login/client_identity.h"
 #include "session/lookup/login_end.h"
-#include "session/work/client_session.h"
-#include "session/work/welcome.h"
+#include "session/serving/client_session.h"
+#include "session/serving/welcome.h"
 
 static void log_failed(const struct client_link *client)
 {

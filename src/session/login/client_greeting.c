@@ -11,7 +11,7 @@
 #include "session/login/relocation.h"
 #include "session/pool/peer_discovery.h"
 #include "session/relay/relay.h"
-#include "session/work/cancel.h"
+#include "session/serving/cancel.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/startup.h"

@@ -18,7 +18,7 @@
 #include "session/parameters/client_parameters.h"
 #include "session/pool/eviction.h"
 #include "session/server/own_connection.h"
-#include "session/work/replication.h"
+#include "session/serving/replication.h"
 #include "wire/startup.h"
 
 /* --- after authentication ----------------------------------------------------------------- */

@@ -15,12 +15,12 @@
 #include "session/notify/listening_takeover.h"
 #include "session/relay/pair.h"
 #include "session/relay/relay_rules.h"
+#include "session/serving/client_session.h"
+#include "session/serving/replication.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
 #include "session/takeover/adoption_statements.h"
 #include "session/takeover/parameter_record.h"
-#include "session/work/client_session.h"
-#include "session/work/replication.h"
 
 /* Return the state of this name, or CLIENT_STATES when no client can be adopted in it. */
 static enum client_state client_state_of(const char *name)

@@ -11,10 +11,10 @@
 #include "session/notify/listening_takeover.h"
 #include "session/relay/relay_rules.h"
 #include "session/server/host_report.h"
+#include "session/serving/server_session.h"
 #include "session/takeover/adoption_facts.h"
 #include "session/takeover/adoption_links.h"
 #include "session/takeover/adoption_statements.h"
-#include "session/work/server_session.h"
 
 /* Return the state of this name, or SERVER_STATES when no server can be adopted in it. */
 static enum server_state server_state_of(const char *name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* When the log says how far a pause or a shutdown is, and in which words. */
 #include "daemon/progress/progress_lines.h"
-#include "session/work/control.h"
-#include "session/work/progress.h"
+#include "session/serving/control.h"
+#include "session/serving/progress.h"
 #include "support/fakes/fake_pool.h"
 
 static struct pool *pool;

@@ -5,7 +5,7 @@
 #include "model/statistics/counters.h"
 #include "model/statistics/reason_facts.h"
 #include "session/link/close.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
 #include "wire/startup.h"

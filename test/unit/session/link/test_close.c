@@ -4,7 +4,7 @@
  * partly sent, and what is freed.
  */
 #include "session/link/close.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
 #include "wire/message.h"

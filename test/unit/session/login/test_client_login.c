@@ -10,7 +10,7 @@
 #include "session/link/derivation.h"
 #include "session/login/client_accept.h"
 #include "session/login/client_login.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_login.h"
 #include "support/postgres/fake_postgres.h"
 #include "wire/message.h"

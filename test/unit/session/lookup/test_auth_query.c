@@ -9,7 +9,7 @@
 #include "session/login/drop_silent_logins.h"
 #include "session/lookup/auth_query.h"
 #include "session/pool/lookup.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_auth_query.h"
 #include "support/fakes/fake_login.h"
 #include "support/postgres/fake_postgres.h"

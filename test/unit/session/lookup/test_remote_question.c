@@ -5,7 +5,7 @@
  */
 #include "session/link/login.h"
 #include "session/pool/lookup.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_auth_query.h"
 #include "support/fakes/fake_login.h"
 #include "wire/startup.h"

@@ -14,7 +14,7 @@
 #include "session/link/close.h"
 #include "session/parameters/application_name.h"
 #include "session/pool/lookup.h"
-#include "session/work/server_session.h"
+#include "session/serving/server_session.h"
 #include "support/fakes/fake_pool.h"
 #include "wire/message.h"
 #include "wire/writer.h"

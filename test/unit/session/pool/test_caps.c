@@ -2,7 +2,7 @@
 /* How pools share a limit of connections: which server is closed for which
  * pool, and when. */
 #include "session/pool/caps.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
 #include "wire/startup.h"

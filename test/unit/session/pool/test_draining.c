@@ -6,7 +6,7 @@
 #include "model/registry.h"
 #include "session/link/close.h"
 #include "session/pool/draining.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
 #include "wire/message.h"

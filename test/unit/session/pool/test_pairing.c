@@ -7,7 +7,7 @@
 
 #include "model/statistics/pool_figures.h"
 #include "session/pool/pairing.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
 #include "wire/writer.h"

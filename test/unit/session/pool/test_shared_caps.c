@@ -6,7 +6,7 @@
 #include "model/shared/tally.h"
 #include "session/pool/caps.h"
 #include "session/pool/launch.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_pool.h"
 
 static const char config[] = "[databases]\n"

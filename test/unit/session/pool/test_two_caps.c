@@ -4,7 +4,7 @@
  * though places of the two never become free in the same moment.
  */
 #include "session/pool/caps.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_pool.h"
 
 static const char config[] = "[databases]\n"

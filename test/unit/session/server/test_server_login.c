@@ -10,7 +10,7 @@
 #include "session/link/derivation.h"
 #include "session/pool/launch.h"
 #include "session/server/server_login.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/fakes/fake_pool.h"
 #include "support/postgres/fake_postgres.h"
 #include "wire/message.h"

@@ -3,7 +3,7 @@
 
 #include "model/shared/host_news.h"
 #include "session/link/client_limits.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/simulation/sim_random.h"
 #include "support/simulation/sim_trace.h"
 #include "support/simulation/sim_world.h"

@@ -5,7 +5,7 @@
 
 #include "daemon/janitor.h"
 #include "session/notify/channels.h"
-#include "session/work/control.h"
+#include "session/serving/control.h"
 #include "support/simulation/sim_hosts.h"
 #include "support/simulation/sim_moves.h"
 #include "support/simulation/sim_notes.h"
